@@ -1,0 +1,36 @@
+# make demo   set up .venv, install, fit the simulated scene, leave a report in demo/
+# make test   set up .venv, install, lint, type-check and run the tests
+# make lint   ruff and mypy alone
+# make bench  time deepmf against scikit-learn side by side
+
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+
+.PHONY: setup demo test lint bench clean
+
+setup: $(VENV)/.ready
+
+$(VENV)/.ready: pyproject.toml
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "deepmf needs Python 3.11 or newer; run make PYTHON=/path/to/python3.11")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	touch $@
+
+demo: setup
+	$(BIN)/python -m deepmf.demo --out demo
+
+lint: setup
+	$(BIN)/ruff check src tests benchmarks examples
+	$(BIN)/ruff format --check src tests benchmarks examples
+	$(BIN)/mypy
+
+test: lint
+	$(BIN)/python -m pytest -n 2 -q
+
+bench: setup
+	$(BIN)/python benchmarks/sweep.py
+
+clean:
+	rm -rf $(VENV) demo dist build

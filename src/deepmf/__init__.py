@@ -1,0 +1,61 @@
+"""Deep matrix factorization: hierarchies of layers with one consistent loss."""
+
+from typing import TYPE_CHECKING, Any
+
+from deepmf.constraints import (
+    Box,
+    CappedSimplex,
+    Constraint,
+    GroupedSparse,
+    Nonnegative,
+    Simplex,
+    Unconstrained,
+)
+from deepmf.factorization import Factorization
+from deepmf.factorize import factorize
+from deepmf.losses import DataCentric, LayerCentric, Loss, Multilayer, Trigeorgis
+from deepmf.quadratic import Quadratic
+from deepmf.regularizers import L1, MinVolume, Regularizer, Ridge
+from deepmf.solvers import HALS, FastProjectedGradient, Multiplicative, ProjectedGradient, Solver
+
+if TYPE_CHECKING:
+    from deepmf.estimators import DeepMF
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "HALS",
+    "L1",
+    "Box",
+    "CappedSimplex",
+    "Constraint",
+    "DataCentric",
+    "DeepMF",
+    "Factorization",
+    "FastProjectedGradient",
+    "GroupedSparse",
+    "LayerCentric",
+    "Loss",
+    "MinVolume",
+    "Multilayer",
+    "Multiplicative",
+    "Nonnegative",
+    "ProjectedGradient",
+    "Quadratic",
+    "Regularizer",
+    "Ridge",
+    "Simplex",
+    "Solver",
+    "Trigeorgis",
+    "Unconstrained",
+    "factorize",
+]
+
+
+def __getattr__(name: str) -> Any:
+    # scikit-learn takes longer to import than all of deepmf: load it when the estimator is asked for.
+    if name == "DeepMF":
+        from deepmf.estimators import DeepMF
+
+        return DeepMF
+    raise AttributeError(f"module 'deepmf' has no attribute {name!r}")

@@ -1,0 +1,16 @@
+"""Sets the factors must lie in, one idea a file."""
+
+from deepmf.constraints.base import Constraint
+from deepmf.constraints.entries import Box, Nonnegative, Unconstrained
+from deepmf.constraints.grouped_sparse import GroupedSparse
+from deepmf.constraints.simplex import CappedSimplex, Simplex
+
+__all__ = [
+    "Box",
+    "CappedSimplex",
+    "Constraint",
+    "GroupedSparse",
+    "Nonnegative",
+    "Simplex",
+    "Unconstrained",
+]

@@ -1,0 +1,62 @@
+"""What a constraint is."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from deepmf.parameters import Parametrized
+from deepmf.quadratic import Array
+
+
+class Constraint(Parametrized):
+    """A set of matrices, given by the projection onto it.
+
+    A subclass needs ``project`` and the facts that differ from the defaults below. This is a
+    complete constraint, columns inside the unit ball::
+
+        class UnitBall(Constraint):
+            separable = "columns"
+            bounded = True
+
+            def project(self, M):
+                return M / np.maximum(np.linalg.norm(M, axis=0), 1)
+
+        factorize(X, ranks=[4, 2], constraint_W=UnitBall())
+    """
+
+    separable: ClassVar[Literal["entries", "columns"] | None] = None
+    """Whether the projection works on each entry or each column alone; ``None``: on the whole."""
+
+    convex: ClassVar[bool] = True
+    """Whether the set is convex."""
+
+    nonnegative: bool = False
+    """Whether every matrix of the set is entrywise nonnegative."""
+
+    bounded: bool = False
+    """Whether the set is bounded, so that it fixes the scale of a factor."""
+
+    def project(self, M: Array) -> Array:
+        """argmin over Z in the set of ||Z - M||. Pure: M is left as it is."""
+        raise NotImplementedError  # pragma: no cover
+
+    def violation(self, M: Array) -> float:
+        """max |M - project(M)| / max |M|: 0 on the set, free of scale."""
+        largest = float(np.max(np.abs(M), initial=0.0))
+        if largest == 0.0:
+            largest = 1.0
+        return float(np.max(np.abs(M - self.project(M)), initial=0.0)) / largest
+
+    def scales(self, M: Array) -> Array | None:
+        """Per column, the number to divide M by on the way to the set; ``None``: none helps.
+
+        A start is rescaled by these before it is projected, which keeps the product with the
+        factor on its other side. Projecting an unscaled spectrum onto the simplex would destroy it.
+        """
+        return None
+
+    def objection(self, shape: tuple[int, int]) -> str | None:
+        """Why no matrix of this shape can carry the constraint, or ``None``."""
+        return None

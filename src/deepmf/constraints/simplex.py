@@ -1,0 +1,59 @@
+"""Columns that are proportions: the simplex and the capped simplex."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from deepmf.constraints.base import Constraint
+from deepmf.quadratic import Array
+
+
+class Simplex(Constraint):
+    """{M : M >= 0, each column sums to 1}; for W, column-stochastic."""
+
+    name = "simplex"
+    separable = "columns"
+    nonnegative = True
+    bounded = True
+
+    def project(self, M: Array) -> Array:
+        """argmin over z >= 0, sum z = 1 of ||z - m||, for each column m."""
+        return project_simplex(M)
+
+    def scales(self, M: Array) -> Array:
+        """Column sums of the nonnegative part; 1 for a column without any."""
+        sums = np.maximum(M, 0).sum(axis=0)
+        return np.where(sums > 0, sums, 1.0)
+
+
+class CappedSimplex(Constraint):
+    """{M : M >= 0, each column sums to at most 1}."""
+
+    name = "capped-simplex"
+    separable = "columns"
+    nonnegative = True
+    bounded = True
+
+    def project(self, M: Array) -> Array:
+        """argmin over z >= 0, sum z <= 1 of ||z - m||, for each column m."""
+        Z = np.maximum(M, 0)
+        over = Z.sum(axis=0) > 1
+        if over.any():
+            Z[:, over] = project_simplex(M[:, over])
+        return Z
+
+    def scales(self, M: Array) -> Array:
+        """Column sums of the nonnegative part where they exceed 1, else 1."""
+        return np.maximum(np.maximum(M, 0).sum(axis=0), 1.0)
+
+
+def project_simplex(M: Array) -> Array:
+    """max(m - t, 0) with t such that the column sums to 1, found by sorting: O(r log r) each."""
+    top = M.max(axis=0, keepdims=True)
+    M = M - top  # the projection is blind to shifts; near 0 the sums below keep their digits
+    U = np.sort(M, axis=0)[::-1]
+    excess = np.cumsum(U, axis=0, dtype=M.dtype) - 1
+    count = np.arange(1, len(M) + 1, dtype=M.dtype)[:, None]
+    support = np.count_nonzero(U * count > excess, axis=0)
+    t = np.take_along_axis(excess, support[None, :] - 1, axis=0) / support.astype(M.dtype)
+    return np.maximum(M - t, 0)

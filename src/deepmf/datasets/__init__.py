@@ -1,0 +1,23 @@
+"""Data to try things on: the paper's synthetic set, a simulated scene, loaders of public data."""
+
+from deepmf.datasets.bundle import Dataset
+from deepmf.datasets.published import (
+    load_cbcl,
+    load_jasper,
+    load_moffett,
+    load_samson,
+    load_urban,
+)
+from deepmf.datasets.scene import simulated_scene
+from deepmf.datasets.synthetic import synthetic
+
+__all__ = [
+    "Dataset",
+    "load_cbcl",
+    "load_jasper",
+    "load_moffett",
+    "load_samson",
+    "load_urban",
+    "simulated_scene",
+    "synthetic",
+]

@@ -1,0 +1,191 @@
+"""The result of a fit."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+import zipfile
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from deepmf.history import History
+from deepmf.metrics import links
+from deepmf.panels import Coding, DensePanels
+from deepmf.problem import Problem, build_problem
+from deepmf.quadratic import Array
+from deepmf.solvers import FastProjectedGradient
+from deepmf.validation import check_matrix
+
+_FORMAT = "deepmf factorization 1"
+_ENCODE_ITER = 2000
+_ENCODE_TOL = 1e-6
+
+
+@dataclass(frozen=True)
+class Factorization:
+    """X ~ W_1 H_1, W_1 ~ W_2 H_2, ...: factors, history and settings.
+
+    Columns are data points, as in the paper. Layers count from 1 in every method.
+
+    Attributes
+    ----------
+    W, H : lists of arrays
+        ``W[l]`` is m x r_{l+1}, ``H[0]`` is r_1 x n, ``H[l]`` is r_{l+1} x r_l.
+    history : History
+        Per sweep: objective, errors of both kinds per layer, time.
+    stop_reason : {"tol", "max_iter", "max_time", "callback"}
+        Why the fit ended.
+    weights : array
+        Weight of each layer's term in the loss (lambda or mu), 1 for the first.
+    settings : dict
+        Ranks, model, constraints and regularisers, as plain data.
+    """
+
+    W: list[Array]
+    H: list[Array]
+    history: History
+    stop_reason: str
+    weights: Array
+    settings: dict[str, Any]
+    encoder: tuple[Array, Array, float] = field(repr=False)
+    """(A, G, strength) of the problem that codes new data, see `encode`."""
+
+    @property
+    def depth(self) -> int:
+        """Number of layers."""
+        return len(self.W)
+
+    @property
+    def ranks(self) -> list[int]:
+        """r_1, ..., r_L."""
+        return [W.shape[1] for W in self.W]
+
+    @property
+    def n_iter(self) -> int:
+        """Number of sweeps."""
+        return len(self.history) - 1
+
+    def basis(self, layer: int) -> Array:
+        """W_l, the layer's components as columns."""
+        return self.W[self._index(layer)]
+
+    def codes(self, layer: int) -> Array:
+        """H_l ... H_1: how much of each of the layer's components every data point holds."""
+        return self._lift(self._index(layer), self.H[0])
+
+    def links(self, layer: int) -> Array:
+        """H_l(i, j) / sum_i H_l(i, j): share of component i in component j of the layer before."""
+        if self._index(layer) == 0:
+            raise ValueError("links(1) would tie components to data points; see codes(1).")
+        return links(self.H[self._index(layer)])
+
+    def reconstruct(self, layer: int) -> Array:
+        """W_l H_l ... H_1, the layer's approximation of X."""
+        return self.basis(layer) @ self.codes(layer)
+
+    def encode(self, X: Any, layer: int = 1) -> Array:
+        """Codes of new data points under the fitted components.
+
+        ::
+
+            argmin over H in H_1's set of 1/2 <H, A H> - <G'X, H>,    lifted by H_l ... H_2
+
+        with the (A, G) that the model's own update of H_1 uses. Each column is solved by itself.
+        """
+        k = self._index(layer)
+        A, G, strength = self.encoder
+        panels = DensePanels(check_matrix(X))
+        if panels.shape[0] != len(G):
+            raise ValueError(
+                f"X has {panels.shape[0]} rows, but the factorization was fitted to {len(G)}."
+            )
+        first = self.problem().layers[0]
+        coding = Coding(A, G, first.constraint_H, first.regularizer_H, strength)
+        panels.begin(coding)
+        panels.update(coding, FastProjectedGradient(), _ENCODE_ITER, _ENCODE_TOL)
+        return self._lift(k, panels.get_codes())
+
+    def problem(self) -> Problem:
+        """The settings as objects; needs every class to be one of deepmf's own."""
+        s = {k: v for k, v in self.settings.items() if k in build_problem.__annotations__}
+        return build_problem(**s)
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write everything to one ``.npz`` file, readable by NumPy alone; appears whole or not at all."""
+        target = Path(path)
+        if target.suffix != ".npz":
+            target = target.with_name(target.name + ".npz")
+        arrays: dict[str, Array] = {f"W{k}": M for k, M in enumerate(self.W, start=1)}
+        arrays |= {f"H{k}": M for k, M in enumerate(self.H, start=1)}
+        arrays |= {f"history_{name}": a for name, a in self.history.to_dict().items()}
+        A, G, strength = self.encoder
+        arrays |= {"weights": self.weights, "encoder_A": A, "encoder_G": G}
+        meta = {
+            "format": _FORMAT,
+            "depth": self.depth,
+            "stop_reason": self.stop_reason,
+            "strength": strength,
+            "settings": self.settings,
+        }
+        arrays["meta"] = np.array(json.dumps(meta))
+        handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=target.name, suffix=".part")
+        try:
+            with os.fdopen(handle, "wb") as file:
+                np.savez_compressed(file, **arrays)  # type: ignore[arg-type]
+            os.replace(temporary, target)
+        except BaseException:
+            Path(temporary).unlink(missing_ok=True)
+            raise
+        return target
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Factorization:
+        """Read what `save` wrote."""
+        try:
+            with np.load(path, allow_pickle=False) as file:
+                arrays = {name: file[name] for name in file.files}
+            meta = json.loads(str(arrays["meta"]))
+            if meta["format"] != _FORMAT:
+                raise KeyError("format")
+            layers = range(1, meta["depth"] + 1)
+            history = History(
+                **{n.removeprefix("history_"): a for n, a in arrays.items() if n[:8] == "history_"}
+            )
+            return cls(
+                [arrays[f"W{k}"] for k in layers],
+                [arrays[f"H{k}"] for k in layers],
+                history,
+                meta["stop_reason"],
+                arrays["weights"],
+                meta["settings"],
+                (arrays["encoder_A"], arrays["encoder_G"], meta["strength"]),
+            )
+        except FileNotFoundError:
+            raise FileNotFoundError(f"There is no file {os.fspath(path)!r}.") from None
+        except (KeyError, ValueError, TypeError, EOFError, zipfile.BadZipFile, OSError) as error:
+            raise ValueError(
+                f"{os.fspath(path)!r} is not a whole deepmf factorization "
+                f"({type(error).__name__}: {error}). Save it again with Factorization.save."
+            ) from None
+
+    def __str__(self) -> str:
+        model = self.settings["model"]["name"]
+        error = ", ".join(f"{e:.3g}" for e in self.history.data_errors[-1])
+        return (
+            f"{model} factorization, ranks {self.ranks}: {self.n_iter} sweeps, stopped by "
+            f"{self.stop_reason}; relative data errors {error}"
+        )
+
+    def _lift(self, k: int, H: Array) -> Array:
+        for M in self.H[1 : k + 1]:
+            H = M @ H
+        return H
+
+    def _index(self, layer: int) -> int:
+        if not 1 <= layer <= self.depth:
+            raise ValueError(f"layer must be between 1 and {self.depth}, got {layer!r}.")
+        return layer - 1

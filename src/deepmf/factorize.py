@@ -1,0 +1,147 @@
+"""The one function most users need."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from deepmf.factorization import Factorization
+from deepmf.fit import Callback, Control, Fit, fit
+from deepmf.growth import check_given
+from deepmf.names import resolve_start
+from deepmf.panels import DensePanels, Panels
+from deepmf.problem import Problem, build_problem
+from deepmf.quadratic import Array
+from deepmf.validation import check_matrix, check_sign, random_generator
+
+
+def factorize(
+    X: Any,
+    ranks: int | Sequence[int],
+    *,
+    model: object = "layer-centric",
+    constraint_W: object = None,
+    constraint_H: object = None,
+    regularizer_W: object = None,
+    regularizer_H: object = None,
+    init: object = None,
+    augment: int = 0,
+    solver: object = "fpgm",
+    max_iter: int = 500,
+    tol: float = 1e-5,
+    max_time: float | None = None,
+    inner_iter: int = 10,
+    inner_tol: float = 0.01,
+    random_state: Any = None,
+    allow_negative: bool = False,
+    callbacks: Callback | Sequence[Callback] = (),
+    panel_size: int | None = None,
+) -> Factorization:
+    """Factor X into layers: X ~ W_1 H_1, W_1 ~ W_2 H_2, ..., W_{L-1} ~ W_L H_L.
+
+    Columns of X are data points, as in the paper; for scikit-learn's orientation see `DeepMF`.
+
+    Parameters
+    ----------
+    X : array, m x n
+        float32 stays float32; other numbers become float64. Never copied if it is already floating.
+    ranks : int or sequence of ints
+        r_1, ..., r_L, one per layer, normally decreasing. One rank is single-layer NMF.
+    model : str or Loss
+        ``"layer-centric"`` (default), ``"data-centric"``, ``"multilayer"``, ``"trigeorgis"``, or an
+        instance with its own weights such as ``LayerCentric(lam=1)``.
+    constraint_W, constraint_H : None, str, Constraint, or a list with one per layer
+        ``"nonnegative"`` (default), ``"none"``, ``"simplex"``, ``"capped-simplex"``, ``"box"``,
+        ``"grouped-sparse"``, or instances such as ``GroupedSparse(0.8)``. Under `MinVolume` the
+        default for W is ``"simplex"``: every basis vector sums to 1.
+    regularizer_W, regularizer_H : None, str, Regularizer, or a list with one per layer
+        ``MinVolume``, ``Ridge``, ``L1``, or your own.
+    init : None, str, function, or (Ws, Hs)
+        ``"snpa"``, ``"hierarchical"``, ``"nndsvd"``, ``"random"``, a function
+        ``start(panels, rank, rng) -> W``, or a pair of lists of feasible factors. Default:
+        ``"nndsvd"``, and ``"random"`` where the rank exceeds the data's dimensions.
+    augment : int
+        Sweeps of each layer alone before the next layer is started from its basis.
+    solver : str or Solver
+        ``"fpgm"`` (default), ``"pg"``, ``"hals"``, ``"mu"``.
+    max_iter : int
+        Largest number of sweeps (per layer for ``"multilayer"``).
+    tol : float
+        Stop when a sweep decreases the objective by less than this fraction of the loss. 0: never.
+    max_time : float, optional
+        Stop after the sweep during which this many seconds have passed.
+    inner_iter, inner_tol : int, float
+        Cap on the iterations of one block update; they end earlier once a step is shorter than
+        ``inner_tol`` times the first one.
+    random_state : None, int, Generator or RandomState
+        Makes random starts reproducible.
+    allow_negative : bool
+        Fit negative entries of X (noise, say) though both factors are nonnegative.
+    callbacks : callable or list of callables
+        Called with a `Progress` after each sweep; a true return value stops the fit.
+    panel_size : int, optional
+        Columns of X worked on at a time. The result does not depend on it.
+
+    Returns
+    -------
+    Factorization
+        With ``.W``, ``.H`` (lists), ``.history``, ``.stop_reason``, ``.save``.
+
+    Examples
+    --------
+    >>> from deepmf import MinVolume, factorize
+    >>> from deepmf.datasets import synthetic
+    >>> data = synthetic(noise=0.01, random_state=0)
+    >>> f = factorize(data.X, [6, 3], regularizer_W=MinVolume(1e-3), init="snpa",
+    ...               allow_negative=True)
+    >>> [W.shape for W in f.W], [H.shape for H in f.H]
+    ([(3, 6), (3, 3)], [(6, 1000), (3, 6)])
+    """
+    data = check_matrix(X)
+    problem = build_problem(
+        ranks, model, constraint_W, constraint_H, regularizer_W, regularizer_H, solver
+    )
+    first = problem.layers[0]
+    if first.constraint_W.nonnegative and first.constraint_H.nonnegative and not allow_negative:
+        check_sign(data)
+    control = Control(
+        max_iter=max_iter,
+        tol=tol,
+        max_time=max_time,
+        inner_iter=inner_iter,
+        inner_tol=inner_tol,
+        augment=augment,
+        callbacks=(callbacks,) if callable(callbacks) else tuple(callbacks),
+    )
+    panels = DensePanels(data, panel_size)
+    if _is_pair_of_lists(init):
+        start: Any = check_given(init, problem, panels.shape)  # type: ignore[arg-type]
+    else:
+        start = resolve_start(init)
+    return _result(fit(panels, problem, start, control, random_generator(random_state)), panels, problem)
+
+
+def _is_pair_of_lists(init: object) -> bool:
+    return (
+        isinstance(init, list | tuple)
+        and len(init) == 2
+        and all(isinstance(factors, list | tuple) for factors in init)
+    )
+
+
+def _result(done: Fit, panels: Panels, problem: Problem) -> Factorization:
+    def own_type(M: Array) -> Array:
+        return M.astype(panels.dtype, copy=False)
+
+    s, coding = done.state, done.sweep.coding()
+    return Factorization(
+        W=[own_type(W) for W in s.W],
+        H=[panels.get_codes(), *(own_type(H) for H in s.H[1:])],
+        history=done.history,
+        stop_reason=done.stop_reason,
+        weights=np.asarray(done.sweep.weights),
+        settings=problem.spec(),
+        encoder=(coding.A, coding.G, coding.strength),
+    )

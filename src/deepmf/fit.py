@@ -1,0 +1,157 @@
+"""The fit: layers are added one by one, then swept together until they settle."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from deepmf.growth import Given, add_layer
+from deepmf.history import History, Progress
+from deepmf.init import Start
+from deepmf.losses import Multilayer
+from deepmf.panels import Panels
+from deepmf.problem import Problem, check_against_data
+from deepmf.state import State
+from deepmf.sweep import Sweep, squared_errors
+
+Callback = Callable[[Progress], object]
+"""Called after every sweep; a true return value stops the fit."""
+
+_GRAVITY = ("tol", "max_iter", "max_time", "callback")
+
+
+@dataclass(frozen=True)
+class Control:
+    """When to stop, and how hard to work on one block."""
+
+    max_iter: int = 500
+    tol: float = 1e-5
+    max_time: float | None = None
+    inner_iter: int = 10
+    inner_tol: float = 0.01
+    augment: int = 0
+    """Sweeps of each layer alone before the next one is added."""
+    callbacks: Sequence[Callback] = ()
+
+    def __post_init__(self) -> None:
+        for name, least in (("max_iter", 0), ("inner_iter", 1), ("augment", 0)):
+            value = getattr(self, name)
+            if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < least:
+                raise ValueError(f"{name} must be an integer of at least {least}, got {value!r}.")
+        for name in ("tol", "inner_tol", "max_time"):
+            value = getattr(self, name)
+            if name == "max_time" and value is None:
+                continue
+            if not isinstance(value, int | float | np.number) or not 0 <= value < np.inf:
+                raise ValueError(f"{name} must be a number of at least 0, got {value!r}.")
+
+
+@dataclass(frozen=True)
+class Fit:
+    """What a fit leaves: the small side, the last sweep with its weights, and how it went."""
+
+    state: State
+    sweep: Sweep
+    history: History
+    stop_reason: str
+
+
+def fit(
+    panels: Panels, problem: Problem, start: Start | Given, control: Control, rng: np.random.Generator
+) -> Fit:
+    """Algorithm 1 (multilayer) or Algorithms 2 and 3 (all layers in turn)."""
+    check_against_data(problem, panels)
+    run = _Run(panels, problem, control)
+    joint = problem.loss.joint
+    stages = []
+    for k in range(len(problem.layers)):
+        add_layer(panels, run.state, problem, start, rng)
+        run.sizes.append(float(np.sum(run.state.W[k] ** 2)))
+        if not joint or control.augment:
+            alone = control.max_iter if not joint else control.augment
+            stages.append(run.sweeps(Multilayer(), [k], alone, record=not joint))
+    if joint:
+        rows, reason, sweep = run.sweeps(
+            problem.loss, range(len(problem.layers)), control.max_iter, record=True
+        )
+        history = History.of(rows)
+    else:
+        history = History.of_stages([rows for rows, _, _ in stages])
+        reason = max((reason for _, reason, _ in stages), key=_GRAVITY.index)
+        sweep = stages[-1][2]
+    if reason == "max_iter" and control.tol > 0:
+        _warn_not_converged(control)
+    return Fit(run.state, sweep, history, reason)
+
+
+class _Run:
+    """The state of a fit and its clock."""
+
+    def __init__(self, panels: Panels, problem: Problem, control: Control) -> None:
+        self.panels, self.problem, self.control = panels, problem, control
+        self.state = State(panels.norm2)
+        self.sizes = [panels.norm2]  # ||W_{l-1}||^2 at the start of layer l
+        self.began = time.perf_counter()
+
+    def sweeps(
+        self, loss: Multilayer, layers: Sequence[int], max_iter: int, record: bool
+    ) -> tuple[list[Progress], str, Sweep]:
+        """Sweep some layers until one of the stopping rules applies."""
+        c = self.control
+        sweep = Sweep(
+            self.panels, self.state, self.problem, loss, self.sizes, layers, c.inner_iter, c.inner_tol
+        )
+        rows: list[Progress] = []
+        fit_term = self._measure(sweep, rows)
+        reason = "max_iter"
+        for _ in range(max_iter):
+            sweep.run()
+            fit_term = self._measure(sweep, rows)
+            stopped = self._stop_reason(rows, fit_term, loss.consistent, record)
+            if stopped is not None:
+                reason = stopped
+                break
+        return rows, reason, sweep
+
+    def _measure(self, sweep: Sweep, rows: list[Progress]) -> float:
+        errors = squared_errors(self.panels, self.state)
+        rows.append(
+            Progress(
+                sweep=len(rows),
+                objective=sweep.objective(errors),
+                layer_errors=errors.layer / self.sizes[: self.state.depth],
+                data_errors=errors.data / self.panels.norm2,
+                time=time.perf_counter() - self.began,
+                layer=None if len(sweep.layers) == len(self.problem.layers) else sweep.layers[0] + 1,
+            )
+        )
+        return sweep.fit_term(errors)
+
+    def _stop_reason(
+        self, rows: list[Progress], fit_term: float, consistent: bool, record: bool
+    ) -> str | None:
+        c, now = self.control, rows[-1]
+        decrease = rows[-2].objective - now.objective
+        if record and any([callback(now) for callback in c.callbacks]):
+            return "callback"
+        if c.max_time is not None and now.time >= c.max_time:
+            return "max_time"
+        if c.tol > 0 and (decrease if consistent else abs(decrease)) <= c.tol * fit_term:
+            return "tol"
+        return None
+
+
+def _warn_not_converged(control: Control) -> None:
+    from sklearn.exceptions import ConvergenceWarning  # imported late: scikit-learn loads slowly
+
+    warnings.warn(
+        f"The fit used all of max_iter={control.max_iter} sweeps before the decrease per sweep fell "
+        f"below tol={control.tol:g} of the loss. Raise max_iter or tol, or set tol=0 to ask for "
+        f"exactly max_iter sweeps.",
+        ConvergenceWarning,
+        stacklevel=4,
+    )

@@ -1,0 +1,70 @@
+"""What happened during a fit, sweep by sweep."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+import numpy as np
+
+from deepmf.quadratic import Array
+
+
+@dataclass(frozen=True)
+class Progress:
+    """One row of the history, as callbacks receive it."""
+
+    sweep: int
+    """0 for the start, k after the k-th sweep."""
+    objective: float
+    layer_errors: Array
+    """||W_{l-1} - W_l H_l||^2 / ||W_{l-1}^(0)||^2 for each layer."""
+    data_errors: Array
+    """||X - W_l H_l...H_1||^2 / ||X||^2 for each layer."""
+    time: float
+    """Seconds since the fit began."""
+    layer: int | None = None
+    """The layer being fitted alone (multilayer), from 1; ``None`` when all are fitted together."""
+
+
+@dataclass(frozen=True)
+class History:
+    """Rows 0 (the start) to n_iter, one array a column."""
+
+    objective: Array
+    layer_errors: Array
+    data_errors: Array
+    time: Array
+
+    def __len__(self) -> int:
+        return len(self.objective)
+
+    @classmethod
+    def of(cls, rows: list[Progress]) -> History:
+        """From the rows of one run."""
+        return cls(
+            np.array([p.objective for p in rows]),
+            np.array([p.layer_errors for p in rows]),
+            np.array([p.data_errors for p in rows]),
+            np.array([p.time for p in rows]),
+        )
+
+    @classmethod
+    def of_stages(cls, stages: list[list[Progress]]) -> History:
+        """From layers fitted one after the other: row k holds each layer's own sweep k.
+
+        A layer that stopped earlier keeps its last values; objectives and durations add up.
+        """
+        length = max(len(rows) for rows in stages)
+        padded = [rows + [rows[-1]] * (length - len(rows)) for rows in stages]
+        begin = stages[0][0].time
+        return cls(
+            np.array([sum(p.objective for p in row) for row in zip(*padded)]),
+            np.array([[p.layer_errors[l] for l, p in enumerate(row)] for row in zip(*padded)]),
+            np.array([[p.data_errors[l] for l, p in enumerate(row)] for row in zip(*padded)]),
+            begin
+            + np.array([sum(p.time - s[0].time for p, s in zip(row, stages)) for row in zip(*padded)]),
+        )
+
+    def to_dict(self) -> dict[str, Array]:
+        """Columns by name."""
+        return {f.name: getattr(self, f.name) for f in fields(self)}

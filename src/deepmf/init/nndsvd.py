@@ -1,0 +1,34 @@
+"""Nonnegative double singular value decomposition (Boutsidis and Gallopoulos 2008)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from deepmf.init.base import StartError
+from deepmf.panels.base import Panels
+from deepmf.quadratic import Array
+
+
+def nndsvd(panels: Panels, rank: int, rng: np.random.Generator | None = None) -> Array:
+    """Columns sqrt(s |u_+| |v_+|) u_+/|u_+|, or the negative parts where their product is larger.
+
+    X ~ sum_j s_j u_j v_j'; each term's sign is chosen by the heavier of (u_+, v_+) and (u_-, v_-).
+    """
+    if rank > min(panels.shape):
+        raise StartError(
+            f"NNDSVD gives at most min{panels.shape} = {min(panels.shape)} components, "
+            f"but rank {rank} was asked for. Lower the rank or use init='random'."
+        )
+    U, s = panels.leading(rank)
+    SV = panels.dot(U)  # s_j v_j'
+    W = np.zeros_like(U)
+    for j in range(rank):
+        sides = [(np.maximum(sign * U[:, j], 0), np.maximum(sign * SV[j], 0)) for sign in (1, -1)]
+        u, sv = max(sides, key=lambda side: _norm(side[0]) * _norm(side[1]))
+        if _norm(u) > 0:
+            W[:, j] = np.sqrt(_norm(sv)) * u / np.sqrt(_norm(u))
+    return W
+
+
+def _norm(v: Array) -> float:
+    return float(np.linalg.norm(v))

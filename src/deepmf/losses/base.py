@@ -1,0 +1,69 @@
+"""What a loss is."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from deepmf.parameters import Parametrized
+from deepmf.quadratic import Array, Quadratic
+from deepmf.state import State
+
+_FLOOR = 1e-8
+"""Share of a layer's own size below which its starting error counts as this much."""
+
+
+class Loss(Parametrized):
+    """A model: for each block, the quadratic that its update decreases.
+
+    Layers count from 0; ``w[l]`` is the weight of layer l's term, ``w[0] = 1``. A loss never sees
+    X: the block of H_1 is ``1/2 <H, A H> - <G'X, H>`` and the loss gives (A, G).
+    """
+
+    joint: ClassVar[bool] = True
+    """Whether all layers are updated in turn (false: each to its end before the next starts)."""
+
+    consistent: ClassVar[bool] = True
+    """Whether every block update decreases one and the same function."""
+
+    errors: ClassVar[Literal["layer", "data"]] = "layer"
+    """Which errors the loss is made of: ||W_{l-1} - W_l H_l||^2 or ||X - W_l H_l...H_1||^2."""
+
+    def weights(self, errors: Array, sizes: Array) -> Array:
+        """Layer weights from each layer's error and the size of what it approximates."""
+        return np.ones(len(errors))
+
+    def value(self, layer: Array, data: Array, w: Array) -> float:
+        """The loss from the squared errors of both kinds, one per layer."""
+        return 0.5 * float(w @ (layer if self.errors == "layer" else data))
+
+    def first(self, s: State, w: Array) -> tuple[Array, Array]:
+        """(A, G) of H_1's block."""
+        raise NotImplementedError  # pragma: no cover
+
+    def H(self, s: State, layer: int, w: Array) -> Quadratic:
+        """Quadratic of H_l for every layer but the first."""
+        raise NotImplementedError  # pragma: no cover
+
+    def W(self, s: State, layer: int, w: Array) -> Quadratic:
+        """Quadratic of W_l."""
+        raise NotImplementedError  # pragma: no cover
+
+
+def floored(errors: Array, sizes: Array) -> Array:
+    """Errors kept above a small share of the sizes, so that a perfect start divides safely."""
+    return np.maximum(errors, _FLOOR * sizes)
+
+
+def layer_weights(given: object, depth: int, what: str) -> Array:
+    """[1, g, g, ...] from one number, or [1, *g] from one per layer after the first."""
+    values = np.atleast_1d(np.asarray(given, dtype=float))
+    if values.ndim != 1 or not np.all(np.isfinite(values) & (values >= 0)):
+        raise ValueError(f"{what} must be finite and at least 0, got {given!r}.")
+    if len(values) not in (1, depth - 1) and depth > 1:
+        raise ValueError(
+            f"{what} has {len(values)} values for {depth} layers; give one number, "
+            f"or {depth - 1} (one for each layer after the first)."
+        )
+    return np.concatenate([[1.0], np.broadcast_to(values, depth - 1) if depth > 1 else []])

@@ -1,0 +1,55 @@
+"""The layer-centric loss (LC-DMF), eq. 4."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from deepmf.losses.base import floored, layer_weights
+from deepmf.losses.multilayer import Multilayer
+from deepmf.quadratic import Array, Quadratic
+from deepmf.state import State
+
+
+class LayerCentric(Multilayer):
+    """1/2 sum_l lam_{l-1} ||W_{l-1} - W_l H_l||^2 with W_0 = X and lam_0 = 1.
+
+    The multilayer model made one loss: W_l is pulled by the layer above, whose data it is, and by
+    its own.
+
+    ============  ===================  ================================  =====================================
+    block         A                    B                                 C
+    ============  ===================  ================================  =====================================
+    H_l           lam_{l-1} W_l' W_l   I                                 lam_{l-1} W_l' W_{l-1}
+    W_l (l < L)   I                    lam_{l-1} H_l H_l' + lam_l I      lam_{l-1} W_{l-1} H_l' + lam_l W_{l+1} H_{l+1}
+    ============  ===================  ================================  =====================================
+
+    Parameters
+    ----------
+    lam : float or sequence of L - 1 floats
+        With ``calibrate`` (default) the wanted ratio of each term to the first one at the start:
+        ``lam_l = lam * err_1 / err_{l+1}``. Without it, lam_l itself.
+    calibrate : bool
+        Whether ``lam`` is relative to the errors at the start.
+    """
+
+    name = "layer-centric"
+    joint = True
+
+    def __init__(self, lam: float | Sequence[float] = 10.0, calibrate: bool = True) -> None:
+        self.lam = lam
+        self.calibrate = calibrate
+
+    def weights(self, errors: Array, sizes: Array) -> Array:
+        """[1, lam_1, ..., lam_{L-1}]."""
+        lam = layer_weights(self.lam, len(errors), "lam")
+        if self.calibrate:
+            err = floored(errors, sizes)
+            lam = lam * err[0] / err
+        return lam
+
+    def W(self, s: State, layer: int, w: Array) -> Quadratic:
+        """The layer's own fit plus the pull towards W_{l+1} H_{l+1}."""
+        own = super().W(s, layer, w)
+        if layer + 1 == s.depth:
+            return own
+        return own + w[layer + 1] * Quadratic.of(C=s.W[layer + 1] @ s.H[layer + 1])

@@ -1,0 +1,38 @@
+"""Multilayer factorization (MMF): layer after layer, each to its end."""
+
+from __future__ import annotations
+
+from deepmf.losses.base import Loss
+from deepmf.quadratic import Array, Quadratic
+from deepmf.state import State
+
+
+class Multilayer(Loss):
+    """1/2 ||W_{l-1} - W_l H_l||^2 for one layer at a time (Cichocki et al.; Algorithm 1).
+
+    ============  ==========  ==========  =================
+    block         A           B           C
+    ============  ==========  ==========  =================
+    H_l           W_l' W_l    I           W_l' W_{l-1}
+    W_l           I           H_l H_l'    W_{l-1} H_l'
+    ============  ==========  ==========  =================
+    """
+
+    name = "multilayer"
+    joint = False
+
+    def first(self, s: State, w: Array) -> tuple[Array, Array]:
+        """(W_1'W_1, W_1)."""
+        return s.W[0].T @ s.W[0], s.W[0]
+
+    def H(self, s: State, layer: int, w: Array) -> Quadratic:
+        """w W_l'W_l and w W_l'W_{l-1}."""
+        W = s.W[layer]
+        return w[layer] * Quadratic.of(A=W.T @ W, C=W.T @ s.W[layer - 1])
+
+    def W(self, s: State, layer: int, w: Array) -> Quadratic:
+        """w H_l H_l' and w W_{l-1} H_l'."""
+        if layer == 0:
+            return w[0] * Quadratic.of(B=s.data.HHt, C=s.data.XHt)
+        H = s.H[layer]
+        return w[layer] * Quadratic.of(B=H @ H.T, C=s.W[layer - 1] @ H.T)

@@ -1,0 +1,95 @@
+"""Names users write for models, constraints, regularisers, solvers and starts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from deepmf import constraints, losses, regularizers, solvers
+from deepmf.init import Start, hierarchical, nndsvd, random, snpa
+from deepmf.parameters import Parametrized
+
+MODELS = (losses.LayerCentric, losses.DataCentric, losses.Multilayer, losses.Trigeorgis)
+CONSTRAINTS = (
+    constraints.Unconstrained,
+    constraints.Nonnegative,
+    constraints.Box,
+    constraints.Simplex,
+    constraints.CappedSimplex,
+    constraints.GroupedSparse,
+)
+REGULARIZERS = (regularizers.MinVolume, regularizers.Ridge, regularizers.L1)
+SOLVERS = (
+    solvers.FastProjectedGradient,
+    solvers.ProjectedGradient,
+    solvers.HALS,
+    solvers.Multiplicative,
+)
+STARTS: dict[str, Start] = {
+    "snpa": snpa,
+    "hierarchical": hierarchical,
+    "nndsvd": nndsvd,
+    "random": random,
+}
+
+_KINDS: dict[str, tuple[type[Parametrized], tuple[type[Parametrized], ...]]] = {
+    "model": (losses.Loss, MODELS),
+    "constraint": (constraints.Constraint, CONSTRAINTS),
+    "regularizer": (regularizers.Regularizer, REGULARIZERS),
+    "solver": (solvers.Solver, SOLVERS),
+}
+
+
+def resolve(kind: str, given: object) -> Any:
+    """The object meant by an instance, by a name, or by a spec ``{"name": ..., parameter: ...}``.
+
+    Parameters
+    ----------
+    kind : {"model", "constraint", "regularizer", "solver"}
+        What is looked for.
+    given : object
+        What the user wrote.
+    """
+    base, known = _KINDS[kind]
+    if isinstance(given, base):
+        return given
+    names = {cls.name: cls for cls in known}
+    params: Mapping[str, Any] = {}
+    name = given
+    if isinstance(given, Mapping):
+        params = {k: v for k, v in given.items() if k != "name"}
+        name = given.get("name")
+    if isinstance(name, str) and name in names:
+        try:
+            return names[name](**params)
+        except TypeError:
+            allowed = ", ".join(names[name].parameter_names()) or "none"
+            raise ValueError(
+                f"{kind} {name!r} does not take {sorted(params)}; its parameters are: {allowed}."
+            ) from None
+    if isinstance(given, type) and issubclass(given, base):
+        raise ValueError(
+            f"{kind} got the class {given.__name__}; pass an instance, {given.__name__}()."
+        )
+    raise ValueError(
+        f"Unknown {kind} {given!r}: expected one of {', '.join(map(repr, names))}, "
+        f"or an instance of deepmf's {base.__name__}."
+    )
+
+
+def resolve_start(given: object) -> Start:
+    """The start meant by a name or a function; the default is `nndsvd`, or `random` past its reach."""
+    if given is None:
+        return _default_start
+    if isinstance(given, str) and given in STARTS:
+        return STARTS[given]
+    if callable(given):
+        return given
+    raise ValueError(
+        f"Unknown init {given!r}: expected one of {', '.join(map(repr, STARTS))}, a pair of lists "
+        f"(Ws, Hs), or a function start(panels, rank, rng) -> W."
+    )
+
+
+def _default_start(panels: Any, rank: int, rng: Any) -> Any:
+    return (nndsvd if rank <= min(panels.shape) else random)(panels, rank, rng)

@@ -1,0 +1,97 @@
+"""What a kind of data is: X and H_1 in column panels, behind one narrow bridge."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deepmf.constraints.base import Constraint
+from deepmf.quadratic import Array, Quadratic
+from deepmf.regularizers.base import Regularizer
+from deepmf.solvers.base import Solver
+from deepmf.state import DataProducts
+
+
+@dataclass(frozen=True)
+class Coding:
+    """H_1's problem: min over H in a set of 1/2 <H, A H> - <G'X, H> + strength * penalty(H)."""
+
+    A: Array
+    G: Array
+    constraint: Constraint
+    regularizer: Regularizer | None = None
+    strength: float = 0.0
+
+    def quadratic(self, GtX: Array, H: Array) -> Quadratic:
+        """The quadratic of some columns, from their G'X and current codes."""
+        q = Quadratic.of(A=self.A.astype(GtX.dtype, copy=False), C=GtX)
+        if self.regularizer is None:
+            return q
+        return (q + self.strength * self.regularizer.majorize(H)).astype(GtX.dtype)
+
+    def penalty(self, H: Array) -> float:
+        """The regulariser's value at some columns, without its strength."""
+        return 0.0 if self.regularizer is None else self.regularizer.value(H)
+
+
+class Panels(ABC):
+    """X (m x n, columns are data points) and its codes H_1, split into groups of columns.
+
+    This is all a fit asks of the data, so a new kind of data is one subclass and knows nothing of
+    models. Products come back in float64 whatever the data's type.
+    """
+
+    shape: tuple[int, int]
+    dtype: np.dtype
+    norm2: float
+    """||X||^2."""
+    count: int
+    """Number of panels."""
+
+    # --- the fit -----------------------------------------------------------------------------
+
+    @abstractmethod
+    def begin(self, coding: Coding, positive: bool = False) -> None:
+        """Start the codes at the projected least-squares solution (made positive if asked)."""
+
+    @abstractmethod
+    def update(self, coding: Coding, solver: Solver, max_iter: int, tol: float) -> DataProducts:
+        """Improve the codes in one pass over X; send back X H', H H' and the penalty."""
+
+    @abstractmethod
+    def residuals2(self, bases: Sequence[Array]) -> Array:
+        """||X - B H_1||^2 for each B, from the residuals themselves, in one pass."""
+
+    @abstractmethod
+    def get_codes(self) -> Array:
+        """H_1."""
+
+    @abstractmethod
+    def set_codes(self, H: Array) -> None:
+        """Replace H_1."""
+
+    # --- the starts --------------------------------------------------------------------------
+
+    @abstractmethod
+    def column_norms2(self) -> Array:
+        """||x_j||^2 for each column."""
+
+    @abstractmethod
+    def column_residuals2(self, W: Array) -> Array:
+        """||x_j - W h_j||^2 for each column, from Gram matrices."""
+
+    @abstractmethod
+    def columns(self, index: Sequence[int] | NDArray[np.intp]) -> Array:
+        """Some columns of X, in float64."""
+
+    @abstractmethod
+    def dot(self, G: Array) -> Array:
+        """G'X (k x n)."""
+
+    @abstractmethod
+    def leading(self, k: int, members: NDArray[np.bool_] | None = None) -> tuple[Array, Array]:
+        """The k leading left singular vectors and values of X, or of some of its columns."""

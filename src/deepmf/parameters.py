@@ -1,0 +1,52 @@
+"""Settings by name: how constraints, regularisers, losses and solvers carry their parameters."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any, ClassVar, Self
+
+
+class Parametrized:
+    """A small object that is nothing but its constructor's arguments.
+
+    Gives equality, a faithful ``repr``, scikit-learn's ``get_params`` / ``set_params`` (so that
+    ``GridSearchCV`` reaches ``regularizer_W__weight``) and a JSON-ready ``spec``. A subclass stores
+    each argument of its ``__init__`` under the argument's own name.
+    """
+
+    name: ClassVar[str] = ""
+    """What users write for this class with default settings, for example ``"simplex"``."""
+
+    @classmethod
+    def parameter_names(cls) -> list[str]:
+        """Names of the constructor's arguments."""
+        return [p for p in inspect.signature(cls).parameters if p not in ("args", "kwargs")]
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Parameters by name; ``deep`` is there for scikit-learn and changes nothing."""
+        return {p: getattr(self, p) for p in self.parameter_names()}
+
+    def set_params(self, **params: Any) -> Self:
+        """Change parameters in place, with the constructor's own checks."""
+        unknown = sorted(set(params) - set(self.parameter_names()))
+        if unknown:
+            raise ValueError(
+                f"{type(self).__name__} has no parameter {unknown[0]!r}; "
+                f"it has {', '.join(self.parameter_names()) or 'none'}."
+            )
+        type(self).__init__(self, **{**self.get_params(), **params})
+        return self
+
+    def spec(self) -> dict[str, Any]:
+        """Name and parameters as plain data, for files."""
+        return {"name": self.name or type(self).__name__, **self.get_params()}
+
+    def __repr__(self) -> str:
+        inside = ", ".join(f"{k}={v!r}" for k, v in self.get_params().items())
+        return f"{type(self).__name__}({inside})"
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and self.spec() == other.spec()  # type: ignore[attr-defined]
+
+    def __hash__(self) -> int:
+        return hash(repr(self))

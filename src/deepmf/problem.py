@@ -1,0 +1,181 @@
+"""What is to be fitted: the model and, per layer, rank, constraints and regularisers."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from numbers import Integral
+from typing import Any
+
+from deepmf.constraints import Constraint, Nonnegative
+from deepmf.losses import Loss
+from deepmf.names import resolve
+from deepmf.panels import Panels
+from deepmf.regularizers import Regularizer
+from deepmf.solvers import Solver
+
+
+@dataclass(frozen=True)
+class Layer:
+    """One layer's settings."""
+
+    rank: int
+    constraint_W: Constraint
+    constraint_H: Constraint
+    regularizer_W: Regularizer | None = None
+    regularizer_H: Regularizer | None = None
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A model with all its settings resolved."""
+
+    layers: tuple[Layer, ...]
+    loss: Loss
+    solver: Solver
+
+    @property
+    def ranks(self) -> list[int]:
+        """r_1, ..., r_L."""
+        return [layer.rank for layer in self.layers]
+
+    def spec(self) -> dict[str, Any]:
+        """Everything by name, as plain data for files."""
+
+        def of(part: Any) -> Any:
+            return part.spec() if part is not None else None
+
+        return {
+            "ranks": self.ranks,
+            "model": self.loss.spec(),
+            "solver": self.solver.spec(),
+            **{
+                setting: [of(getattr(layer, setting)) for layer in self.layers]
+                for setting in ("constraint_W", "constraint_H", "regularizer_W", "regularizer_H")
+            },
+        }
+
+
+def build_problem(
+    ranks: int | Sequence[int],
+    model: object = "layer-centric",
+    constraint_W: object = None,
+    constraint_H: object = None,
+    regularizer_W: object = None,
+    regularizer_H: object = None,
+    solver: object = "fpgm",
+) -> Problem:
+    """Resolve names, spread single settings over the layers, and refuse what cannot work."""
+    sizes = check_ranks(ranks)
+    depth = len(sizes)
+    W_sets = per_layer("constraint_W", constraint_W, depth)
+    H_sets = per_layer("constraint_H", constraint_H, depth)
+    W_penalties = per_layer("regularizer_W", regularizer_W, depth)
+    H_penalties = per_layer("regularizer_H", regularizer_H, depth)
+
+    layers = []
+    for rank, W_set, H_set, W_penalty, H_penalty in zip(
+        sizes, W_sets, H_sets, W_penalties, H_penalties
+    ):
+        on_W = None if W_penalty is None else resolve("regularizer", W_penalty)
+        on_H = None if H_penalty is None else resolve("regularizer", H_penalty)
+        set_H = _constraint(H_set, on_H, None)
+        layers.append(Layer(rank, _constraint(W_set, on_W, set_H), set_H, on_W, on_H))
+    problem = Problem(tuple(layers), resolve("model", model), resolve("solver", solver))
+    _check_parts(problem)
+    return problem
+
+
+def check_ranks(ranks: object) -> list[int]:
+    """Positive integers, one per layer; warns where they increase."""
+    listed = [ranks] if isinstance(ranks, Integral) else ranks
+    try:
+        values = list(listed)  # type: ignore[call-overload]
+    except TypeError:
+        values = []
+    if isinstance(ranks, str) or not values:
+        raise ValueError(f"ranks must be a list of integers such as [6, 4, 2], got {ranks!r}.")
+    for r in values:
+        if not isinstance(r, Integral) or isinstance(r, bool) or r < 1:
+            raise ValueError(f"ranks must be integers of at least 1, got {r!r} in {values}.")
+    sizes = [int(r) for r in values]
+    if any(b > a for a, b in zip(sizes, sizes[1:])):
+        warnings.warn(
+            f"ranks {sizes} increase: a layer at least as wide as the one before can copy it and "
+            f"brings no new feature. Decreasing ranks are usual.",
+            UserWarning,
+            stacklevel=4,
+        )
+    return sizes
+
+
+def per_layer(name: str, given: object, depth: int) -> list[Any]:
+    """One setting per layer, from one for all or a list of ``depth``."""
+    if not isinstance(given, list | tuple):
+        return [given] * depth
+    if len(given) != depth:
+        raise ValueError(
+            f"{name} has {len(given)} entries for {depth} layers; "
+            f"give one for all layers or a list of {depth}."
+        )
+    return list(given)
+
+
+def _constraint(given: object, penalty: Regularizer | None, partner: Constraint | None) -> Constraint:
+    """The named set; without one, what the penalty needs, else nonnegativity."""
+    if given is not None:
+        return resolve("constraint", given)
+    needs_scale = partner is None or not partner.bounded
+    if penalty is not None and penalty.natural_set is not None and needs_scale:
+        return penalty.natural_set
+    return Nonnegative()
+
+
+def _check_parts(problem: Problem) -> None:
+    """Refuse, with both sides named, a combination that cannot work."""
+    for number, layer in enumerate(problem.layers, start=1):
+        for factor, own, penalty, partner in (
+            ("W", layer.constraint_W, layer.regularizer_W, layer.constraint_H),
+            ("H", layer.constraint_H, layer.regularizer_H, layer.constraint_W),
+        ):
+            where = f"{factor} of layer {number}"
+            reason = problem.solver.objection(own)
+            if reason:
+                raise ValueError(
+                    f"Solver {problem.solver.name!r} cannot handle {own!r} on {where}: {reason}. "
+                    f"Use solver='fpgm' or another constraint."
+                )
+            reason = penalty.objection(own, partner) if penalty is not None else None
+            if reason:
+                raise ValueError(f"{penalty!r} cannot act on {where}: {reason}.")
+    penalty = problem.layers[0].regularizer_H
+    if penalty is not None and not penalty.separable:
+        raise ValueError(
+            f"{penalty!r} cannot act on H of layer 1, whose columns are updated apart from each "
+            f"other: only a regulariser with separable = True can. Put it on another factor."
+        )
+
+
+def check_against_data(problem: Problem, panels: Panels) -> None:
+    """Refuse what only the data's shape shows to be impossible."""
+    m, n = panels.shape
+    widths = [n, *problem.ranks]
+    for number, layer in enumerate(problem.layers, start=1):
+        for factor, constraint, shape in (
+            ("W", layer.constraint_W, (m, layer.rank)),
+            ("H", layer.constraint_H, (layer.rank, widths[number - 1])),
+        ):
+            reason = constraint.objection(shape)
+            if reason:
+                raise ValueError(
+                    f"{constraint!r} cannot act on {factor} of layer {number} "
+                    f"({shape[0]} x {shape[1]}): {reason}."
+                )
+    first = problem.layers[0].constraint_H
+    if first.separable is None and panels.count > 1:
+        raise ValueError(
+            f"{first!r} on H of layer 1 ties all its columns together, but the data come in "
+            f"{panels.count} panels of columns. Use a constraint that separates over columns, or "
+            f"keep the data in one panel (panel_size={n})."
+        )

@@ -1,0 +1,52 @@
+"""What a solver is."""
+
+from __future__ import annotations
+
+from deepmf.constraints.base import Constraint
+from deepmf.parameters import Parametrized
+from deepmf.quadratic import Array, Quadratic
+
+
+class Solver(Parametrized):
+    """Decreases one block: min f(M) over a set, from a feasible M.
+
+    A solver never returns a matrix with a larger f than it was given (to rounding), and treats the
+    columns of a column-separable problem independently, so that the result does not depend on how
+    columns are grouped into panels.
+    """
+
+    keeps_zeros: bool = False
+    """Whether an entry that is zero stays zero: starts are then made positive."""
+
+    def solve(
+        self, q: Quadratic, constraint: Constraint, M: Array, max_iter: int, tol: float
+    ) -> Array:
+        """A matrix of the set with a smaller f.
+
+        Parameters
+        ----------
+        q : Quadratic
+            The function f.
+        constraint : Constraint
+            The set.
+        M : array
+            Feasible starting point, left as it is.
+        max_iter : int
+            Cap on inner iterations.
+        tol : float
+            Stop when a step is shorter than ``tol`` times the first one.
+        """
+        raise NotImplementedError  # pragma: no cover
+
+    def objection(self, constraint: Constraint) -> str | None:
+        """Why the solver cannot handle the constraint, or ``None``."""
+        return None
+
+
+def optimality(q: Quadratic, constraint: Constraint, M: Array) -> float:
+    """Lip ||M - P(M - grad f(M) / Lip)||: 0 exactly at a stationary point of a convex set."""
+    lipschitz = q.lipschitz()
+    if lipschitz == 0:
+        return 0.0
+    D = M - constraint.project(M - q.gradient(M) / lipschitz)
+    return lipschitz * float((D * D).sum()) ** 0.5

@@ -1,0 +1,133 @@
+"""Projected gradient, plain and fast with restarts (Algorithm 4)."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deepmf.constraints.base import Constraint
+from deepmf.quadratic import Array, Quadratic
+from deepmf.solvers.base import Solver
+
+_ALPHA = 0.05
+"""alpha_1 of Algorithm 4; a small value starts with strong extrapolation."""
+
+
+class FastProjectedGradient(Solver):
+    """Restarted fast projected gradient method (FPGM, Algorithm 4).
+
+    ::
+
+        M_k = P(Y - grad f(Y) / Lip),   Y = M_k + b_k (M_k - M_{k-1}),
+        a_{k+1} = (sqrt(a_k^4 + 4 a_k^2) - a_k^2) / 2,   b_k = a_k (1 - a_k) / (a_k^2 + a_{k+1})
+
+    A step that would increase f is not taken; the extrapolation restarts from a_1. The decision
+    rests on the exact change of f, not on the difference of two values, and is made for each
+    column where f and the set separate over columns.
+    """
+
+    name = "fpgm"
+    accelerated = True
+
+    def solve(
+        self, q: Quadratic, constraint: Constraint, M: Array, max_iter: int, tol: float
+    ) -> Array:
+        """See `Solver.solve`."""
+        lipschitz = q.lipschitz()
+        if not 0 < lipschitz < np.inf:
+            return M
+        run = _Descent(q, constraint, M, 1 / lipschitz, tol, self.accelerated)
+        for _ in range(max_iter):
+            if not run.step():
+                break
+        return run.result()
+
+
+class ProjectedGradient(FastProjectedGradient):
+    """Plain projected gradient: M <- P(M - grad f(M) / Lip)."""
+
+    name = "pg"
+    accelerated = False
+
+
+class _Descent:
+    """State of one run. Columns that have converged stand still, and leave in groups."""
+
+    def __init__(
+        self,
+        q: Quadratic,
+        constraint: Constraint,
+        M: Array,
+        step: float,
+        tol: float,
+        accelerated: bool,
+    ) -> None:
+        self.q, self.constraint, self.size, self.tol = q, constraint, step, tol
+        self.accelerated = accelerated
+        self.by_column = q.column_separable and constraint.separable is not None
+        self.M, self.HM = M, q.hessian(M)
+        self.Y, self.HY = self.M, self.HM
+        self.C = np.broadcast_to(np.asarray(q.C, dtype=M.dtype), M.shape)
+        groups = M.shape[1] if self.by_column else 1
+        self.alpha = np.full(groups, _ALPHA, dtype=M.dtype)
+        self.moving = np.ones(groups, dtype=bool)  # false once converged: M stays as it is
+        self.fresh = np.ones(groups, dtype=bool)  # Y = M: the next step is a plain one
+        self.first = np.full(groups, -1.0)  # squared length of the first step
+        self.live: NDArray[np.intp] | None = None  # which columns of `out` M holds; None: all
+        self.out = M
+
+    def step(self) -> bool:
+        """One iteration; false when every column has converged."""
+        new = self.constraint.project(self.Y - self.size * (self.HY - self.C))
+        Hnew = self.q.hessian(new)
+        D, HD = new - self.M, Hnew - self.HM
+        change = self._sum((self.HM - self.C + 0.5 * HD) * D)
+        length = self._sum(D * D)
+        self.first = np.where(self.first < 0, length, self.first)
+
+        better = self.moving & (change <= 0)  # false for NaN too
+        self.moving &= np.where(better, length > self.tol**2 * self.first, ~self.fresh)
+        self._advance(new, Hnew, D, HD, better)
+        if self.by_column and 2 * np.count_nonzero(self.moving) < len(self.moving):
+            self._drop_still_columns()
+        return bool(self.moving.any())
+
+    def _advance(
+        self, new: Array, Hnew: Array, D: Array, HD: Array, better: NDArray[np.bool_]
+    ) -> None:
+        if better.all():
+            self.M, self.HM = new, Hnew
+        else:
+            self.M = np.where(better, new, self.M)
+            self.HM = np.where(better, Hnew, self.HM)
+        if self.accelerated:
+            a2 = self.alpha**2
+            following = (np.sqrt(a2 * a2 + 4 * a2) - a2) / 2
+            beta = np.where(better, self.alpha * (1 - self.alpha) / (a2 + following), 0)
+            self.alpha = np.where(better, following, _ALPHA).astype(new.dtype, copy=False)
+            beta = beta.astype(new.dtype, copy=False)
+            self.Y, self.HY = self.M + beta * D, self.HM + beta * HD
+            self.fresh = ~better
+        else:
+            self.Y, self.HY = self.M, self.HM
+
+    def _drop_still_columns(self) -> None:
+        """Write the columns so far to the result and go on with those that still move."""
+        self.out = self.result()
+        keep = np.flatnonzero(self.moving)
+        self.live = keep if self.live is None else self.live[keep]
+        for name in ("M", "HM", "Y", "HY", "C"):
+            setattr(self, name, getattr(self, name)[:, keep])
+        for name in ("alpha", "moving", "fresh", "first"):
+            setattr(self, name, getattr(self, name)[keep])
+
+    def result(self) -> Array:
+        """All columns, those that have left included."""
+        if self.live is None:
+            return self.M
+        self.out[:, self.live] = self.M
+        return self.out
+
+    def _sum(self, P: Array) -> Array:
+        """Sum per column, or over everything where columns are tied together."""
+        return P.sum(axis=0) if self.by_column else P.sum(keepdims=True)[0]

@@ -1,0 +1,141 @@
+"""One sweep through the blocks, and the value of what it decreases."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from deepmf.losses import Loss
+from deepmf.panels import Coding, Panels
+from deepmf.problem import Problem
+from deepmf.quadratic import Array
+from deepmf.state import State
+
+Block = tuple[Literal["H", "W"], int]
+
+
+@dataclass(frozen=True)
+class Errors:
+    """Squared errors of both kinds, one per layer."""
+
+    layer: Array
+    """||W_{l-1} - W_l H_l||^2."""
+    data: Array
+    """||X - W_l H_l...H_1||^2."""
+
+
+def squared_errors(panels: Panels, s: State) -> Errors:
+    """From traces where these keep their digits, from residuals where they would not.
+
+    ``||X||^2 - 2 <B, X H_1'> + <B'B, H_1 H_1'>`` with B = W_l H_l...H_2 cancels as the fit becomes
+    exact; below the guard the panels measure the residual itself.
+    """
+    bases = [s.chain(k, 0) for k in range(s.depth)]
+    data = np.array(
+        [s.norm2 + np.sum(B * (B @ s.data.HHt - 2 * s.data.XHt)) for B in bases], dtype=float
+    )
+    guard = 10 * np.sqrt(np.finfo(panels.dtype).eps) * s.norm2
+    doubtful = np.flatnonzero(data < guard)
+    if len(doubtful):
+        data[doubtful] = panels.residuals2([bases[k] for k in doubtful])
+    deeper = [np.sum((s.W[k - 1] - s.W[k] @ s.H[k]) ** 2) for k in range(1, s.depth)]
+    return Errors(np.array([data[0], *deeper]), data)
+
+
+class Sweep:
+    """Updates the blocks of some layers in turn: H_l, then W_l (Algorithm 3).
+
+    Weights are fixed when the sweep is made, from the state at that moment; from then on every
+    block update decreases ``objective`` (for a consistent loss).
+    """
+
+    def __init__(
+        self,
+        panels: Panels,
+        state: State,
+        problem: Problem,
+        loss: Loss,
+        sizes: Sequence[float],
+        layers: Sequence[int],
+        inner_iter: int,
+        inner_tol: float,
+    ) -> None:
+        self.panels, self.state, self.problem, self.loss = panels, state, problem, loss
+        self.layers = layers
+        self.inner_iter, self.inner_tol = inner_iter, inner_tol
+        errors = squared_errors(panels, state)
+        own = 0.5 * (errors.layer if loss.errors == "layer" else errors.data)
+        half_sizes = 0.5 * np.asarray(sizes[: state.depth], dtype=float)
+        self.weights = loss.weights(own, half_sizes)
+        self.value_weights = np.where(np.isin(np.arange(state.depth), layers), self.weights, 0.0)
+        self.strengths_W = [self._strength("W", k, own[k]) for k in range(state.depth)]
+        self.strengths_H = [self._strength("H", k, own[k]) for k in range(state.depth)]
+
+    @property
+    def blocks(self) -> list[Block]:
+        """The blocks in the order of their updates."""
+        return [(kind, k) for k in self.layers for kind in ("H", "W")]  # type: ignore[misc]
+
+    def run(self) -> None:
+        """Update every block once."""
+        for block in self.blocks:
+            self.update(block)
+
+    def update(self, block: Block) -> None:
+        """Improve one factor, all others fixed."""
+        kind, k = block
+        s, layer = self.state, self.problem.layers[k]
+        if kind == "H" and k == 0:
+            s.data = self.panels.update(
+                self.coding(), self.problem.solver, self.inner_iter, self.inner_tol
+            )
+            return
+        factors = s.W if kind == "W" else s.H
+        q = (self.loss.W if kind == "W" else self.loss.H)(s, k, self.weights)
+        constraint = layer.constraint_W if kind == "W" else layer.constraint_H
+        penalty = layer.regularizer_W if kind == "W" else layer.regularizer_H
+        if penalty is not None:
+            strength = (self.strengths_W if kind == "W" else self.strengths_H)[k]
+            q = q + strength * penalty.majorize(factors[k])
+        factors[k] = self.problem.solver.solve(
+            q, constraint, factors[k], self.inner_iter, self.inner_tol
+        )
+
+    def coding(self) -> Coding:
+        """H_1's problem at the current state."""
+        A, G = self.loss.first(self.state, self.weights)
+        layer = self.problem.layers[0]
+        return Coding(A, G, layer.constraint_H, layer.regularizer_H, self.strengths_H[0])
+
+    def objective(self, errors: Errors) -> float:
+        """The loss plus the penalties of the layers being updated."""
+        total = self.fit_term(errors)
+        for k in self.layers:
+            on_W, on_H = self.problem.layers[k].regularizer_W, self.problem.layers[k].regularizer_H
+            if on_W is not None:
+                total += self.strengths_W[k] * on_W.value(self.state.W[k])
+            if on_H is not None:
+                total += self.strengths_H[k] * self._value_H(k)
+        return total
+
+    def fit_term(self, errors: Errors) -> float:
+        """The loss alone."""
+        return self.loss.value(errors.layer, errors.data, self.value_weights)
+
+    def _value_H(self, k: int) -> float:
+        penalty = self.problem.layers[k].regularizer_H
+        if penalty is None or k == 0:
+            return self.state.data.penalty
+        return penalty.value(self.state.H[k])
+
+    def _strength(self, kind: str, k: int, error: float) -> float:
+        """weight_l * strength, the latter measured against the layer's error now."""
+        layer = self.problem.layers[k]
+        penalty = layer.regularizer_W if kind == "W" else layer.regularizer_H
+        if penalty is None:
+            return 0.0
+        value = penalty.value(self.state.W[k]) if kind == "W" else self._value_H(k)
+        return float(self.weights[k]) * penalty.strength(value, float(error))

@@ -226,8 +226,8 @@ def hoyer(M: ArrayLike) -> Any:
     root = np.sqrt(A.shape[0])
     if root == 1:
         return np.ones(A.shape[1])
-    ones = np.where(A.any(axis=0), _unit(A).sum(axis=0), 1.0)  # ||x||_1 / ||x||_2
-    return np.clip((root - ones) / (root - 1), 0.0, 1.0)
+    ratio = _unit(A).sum(axis=0)  # ||x||_1 / ||x||_2; 0 for a zero column, which the clip makes 1
+    return np.clip((root - ratio) / (root - 1), 0.0, 1.0)
 
 
 def links(H: ArrayLike) -> Array:

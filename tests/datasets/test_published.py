@@ -106,6 +106,10 @@ def test_samson(folder):
     assert data.names == [["rock", "Tree", "water"]]
     assert data.wavelengths[[0, -1]].tolist() == [401, 889]
     assert data.image_shape == (ROWS, COLS)
+    (folder / "samson/end3.mat").unlink()
+    with pytest.raises(FileNotFoundError, match=r"looked for end3\.mat.*truth=False"):
+        load_samson(folder)
+    assert load_samson(folder, truth=False).names == []
 
 
 def test_jasper(folder):

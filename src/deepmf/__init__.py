@@ -53,7 +53,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    # scikit-learn takes longer to import than all of deepmf: load it when the estimator is asked for.
+    # scikit-learn imports more slowly than all of deepmf: load it when the estimator is wanted.
     if name == "DeepMF":
         from deepmf.estimators import DeepMF
 

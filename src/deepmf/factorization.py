@@ -6,6 +6,7 @@ import json
 import os
 import tempfile
 import zipfile
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,10 +16,11 @@ import numpy as np
 from deepmf.history import History
 from deepmf.metrics import links
 from deepmf.panels import Coding, DensePanels
-from deepmf.problem import Problem, build_problem
+from deepmf.parameters import Parametrized
+from deepmf.problem import Problem, problem_from_spec
 from deepmf.quadratic import Array
 from deepmf.solvers import FastProjectedGradient
-from deepmf.validation import check_matrix
+from deepmf.validation import check_matrix, check_scale
 
 _FORMAT = "deepmf factorization 1"
 _ENCODE_ITER = 2000
@@ -41,8 +43,8 @@ class Factorization:
         Why the fit ended.
     weights : array
         Weight of each layer's term in the loss (lambda or mu), 1 for the first.
-    settings : dict
-        Ranks, model, constraints and regularisers, as plain data.
+    problem : Problem
+        Ranks, model, constraints and regularisers.
     """
 
     W: list[Array]
@@ -50,7 +52,7 @@ class Factorization:
     history: History
     stop_reason: str
     weights: Array
-    settings: dict[str, Any]
+    problem: Problem
     encoder: tuple[Array, Array, float] = field(repr=False)
     """(A, G, strength) of the problem that codes new data, see `encode`."""
 
@@ -98,24 +100,19 @@ class Factorization:
         """
         k = self._index(layer)
         A, G, strength = self.encoder
-        panels = DensePanels(check_matrix(X))
+        panels = DensePanels(check_scale(check_matrix(X), zero_ok=True))
         if panels.shape[0] != len(G):
             raise ValueError(
                 f"X has {panels.shape[0]} rows, but the factorization was fitted to {len(G)}."
             )
-        first = self.problem().layers[0]
+        first = self.problem.layers[0]
         coding = Coding(A, G, first.constraint_H, first.regularizer_H, strength)
         panels.begin(coding)
         panels.update(coding, FastProjectedGradient(), _ENCODE_ITER, _ENCODE_TOL)
         return self._lift(k, panels.get_codes())
 
-    def problem(self) -> Problem:
-        """The settings as objects; needs every class to be one of deepmf's own."""
-        s = {k: v for k, v in self.settings.items() if k in build_problem.__annotations__}
-        return build_problem(**s)
-
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write everything to one ``.npz`` file, readable by NumPy alone; appears whole or not at all."""
+        """Write everything to one ``.npz`` file without pickle; it appears whole or not at all."""
         target = Path(path)
         if target.suffix != ".npz":
             target = target.with_name(target.name + ".npz")
@@ -129,7 +126,7 @@ class Factorization:
             "depth": self.depth,
             "stop_reason": self.stop_reason,
             "strength": strength,
-            "settings": self.settings,
+            "settings": self.problem.spec(),
         }
         arrays["meta"] = np.array(json.dumps(meta))
         handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=target.name, suffix=".part")
@@ -143,8 +140,18 @@ class Factorization:
         return target
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Factorization:
-        """Read what `save` wrote."""
+    def load(
+        cls, path: str | os.PathLike[str], custom: Sequence[type[Parametrized]] = ()
+    ) -> Factorization:
+        """Read what `save` wrote.
+
+        Parameters
+        ----------
+        path : path
+            The ``.npz`` file.
+        custom : sequence of classes
+            Your own constraints, regularisers, losses and solvers that the fit used.
+        """
         try:
             with np.load(path, allow_pickle=False) as file:
                 arrays = {name: file[name] for name in file.files}
@@ -155,14 +162,12 @@ class Factorization:
             history = History(
                 **{n.removeprefix("history_"): a for n, a in arrays.items() if n[:8] == "history_"}
             )
-            return cls(
-                [arrays[f"W{k}"] for k in layers],
-                [arrays[f"H{k}"] for k in layers],
-                history,
+            W, H = ([arrays[f"{name}{k}"] for k in layers] for name in "WH")
+            encoder = (arrays["encoder_A"], arrays["encoder_G"], float(meta["strength"]))
+            stop_reason, weights, settings = (
                 meta["stop_reason"],
                 arrays["weights"],
                 meta["settings"],
-                (arrays["encoder_A"], arrays["encoder_G"], meta["strength"]),
             )
         except FileNotFoundError:
             raise FileNotFoundError(f"There is no file {os.fspath(path)!r}.") from None
@@ -171,9 +176,11 @@ class Factorization:
                 f"{os.fspath(path)!r} is not a whole deepmf factorization "
                 f"({type(error).__name__}: {error}). Save it again with Factorization.save."
             ) from None
+        problem = problem_from_spec(settings, custom)
+        return cls(W, H, history, stop_reason, weights, problem, encoder)
 
     def __str__(self) -> str:
-        model = self.settings["model"]["name"]
+        model = self.problem.loss.name or type(self.problem.loss).__name__
         error = ", ".join(f"{e:.3g}" for e in self.history.data_errors[-1])
         return (
             f"{model} factorization, ranks {self.ranks}: {self.n_iter} sweeps, stopped by "

@@ -14,7 +14,7 @@ from deepmf.names import resolve_start
 from deepmf.panels import DensePanels, Panels
 from deepmf.problem import Problem, build_problem
 from deepmf.quadratic import Array
-from deepmf.validation import check_matrix, check_sign, random_generator
+from deepmf.validation import check_matrix, check_scale, check_sign, random_generator
 
 
 def factorize(
@@ -99,7 +99,7 @@ def factorize(
     >>> [W.shape for W in f.W], [H.shape for H in f.H]
     ([(3, 6), (3, 3)], [(6, 1000), (3, 6)])
     """
-    data = check_matrix(X)
+    data = check_scale(check_matrix(X))
     problem = build_problem(
         ranks, model, constraint_W, constraint_H, regularizer_W, regularizer_H, solver
     )
@@ -120,7 +120,9 @@ def factorize(
         start: Any = check_given(init, problem, panels.shape)  # type: ignore[arg-type]
     else:
         start = resolve_start(init)
-    return _result(fit(panels, problem, start, control, random_generator(random_state)), panels, problem)
+    return _result(
+        fit(panels, problem, start, control, random_generator(random_state)), panels, problem
+    )
 
 
 def _is_pair_of_lists(init: object) -> bool:
@@ -142,6 +144,6 @@ def _result(done: Fit, panels: Panels, problem: Problem) -> Factorization:
         history=done.history,
         stop_reason=done.stop_reason,
         weights=np.asarray(done.sweep.weights),
-        settings=problem.spec(),
+        problem=problem,
         encoder=(coding.A, coding.G, coding.strength),
     )

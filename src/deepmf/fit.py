@@ -12,7 +12,7 @@ import numpy as np
 from deepmf.growth import Given, add_layer
 from deepmf.history import History, Progress
 from deepmf.init import Start
-from deepmf.losses import Multilayer
+from deepmf.losses import Loss, Multilayer
 from deepmf.panels import Panels
 from deepmf.problem import Problem, check_against_data
 from deepmf.state import State
@@ -61,7 +61,11 @@ class Fit:
 
 
 def fit(
-    panels: Panels, problem: Problem, start: Start | Given, control: Control, rng: np.random.Generator
+    panels: Panels,
+    problem: Problem,
+    start: Start | Given,
+    control: Control,
+    rng: np.random.Generator,
 ) -> Fit:
     """Algorithm 1 (multilayer) or Algorithms 2 and 3 (all layers in turn)."""
     check_against_data(problem, panels)
@@ -98,12 +102,19 @@ class _Run:
         self.began = time.perf_counter()
 
     def sweeps(
-        self, loss: Multilayer, layers: Sequence[int], max_iter: int, record: bool
+        self, loss: Loss, layers: Sequence[int], max_iter: int, record: bool
     ) -> tuple[list[Progress], str, Sweep]:
         """Sweep some layers until one of the stopping rules applies."""
         c = self.control
         sweep = Sweep(
-            self.panels, self.state, self.problem, loss, self.sizes, layers, c.inner_iter, c.inner_tol
+            self.panels,
+            self.state,
+            self.problem,
+            loss,
+            self.sizes,
+            layers,
+            c.inner_iter,
+            c.inner_tol,
         )
         rows: list[Progress] = []
         fit_term = self._measure(sweep, rows)
@@ -118,6 +129,7 @@ class _Run:
         return rows, reason, sweep
 
     def _measure(self, sweep: Sweep, rows: list[Progress]) -> float:
+        alone = len(sweep.layers) < len(self.problem.layers)
         errors = squared_errors(self.panels, self.state)
         rows.append(
             Progress(
@@ -126,7 +138,7 @@ class _Run:
                 layer_errors=errors.layer / self.sizes[: self.state.depth],
                 data_errors=errors.data / self.panels.norm2,
                 time=time.perf_counter() - self.began,
-                layer=None if len(sweep.layers) == len(self.problem.layers) else sweep.layers[0] + 1,
+                layer=sweep.layers[0] + 1 if alone else None,
             )
         )
         return sweep.fit_term(errors)
@@ -136,7 +148,7 @@ class _Run:
     ) -> str | None:
         c, now = self.control, rows[-1]
         decrease = rows[-2].objective - now.objective
-        if record and any([callback(now) for callback in c.callbacks]):
+        if record and [call for call in c.callbacks if call(now)]:
             return "callback"
         if c.max_time is not None and now.time >= c.max_time:
             return "max_time"
@@ -149,9 +161,9 @@ def _warn_not_converged(control: Control) -> None:
     from sklearn.exceptions import ConvergenceWarning  # imported late: scikit-learn loads slowly
 
     warnings.warn(
-        f"The fit used all of max_iter={control.max_iter} sweeps before the decrease per sweep fell "
-        f"below tol={control.tol:g} of the loss. Raise max_iter or tol, or set tol=0 to ask for "
-        f"exactly max_iter sweeps.",
+        f"The fit used all of max_iter={control.max_iter} sweeps before the decrease per sweep "
+        f"fell below tol={control.tol:g} of the loss. Raise max_iter or tol, or set tol=0 to ask "
+        f"for exactly max_iter sweeps.",
         ConvergenceWarning,
         stacklevel=4,
     )

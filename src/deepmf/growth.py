@@ -63,7 +63,7 @@ def _first_basis(
     """The start's basis, rescaled and projected onto the layer's set."""
     layer = problem.layers[k]
     try:
-        W = np.asarray(start(data, layer.rank, rng), dtype=np.float64)
+        W: Array = np.asarray(start(data, layer.rank, rng), dtype=np.float64)
     except StartError as error:
         raise StartError(f"Layer {k + 1}: {error}") from None
     expected = (data.shape[0], layer.rank)
@@ -81,17 +81,22 @@ def _first_basis(
 
 def check_given(init: Sequence[Any], problem: Problem, shape: tuple[int, int]) -> Given:
     """The user's factors with shapes, finiteness and feasibility checked."""
-    Ws, Hs = ([np.array(M, dtype=np.float64) for M in factors] for factors in init)
+    Ws, Hs = ([_matrix(M) for M in factors] for factors in init)
     depth = len(problem.layers)
     if len(Ws) != depth or len(Hs) != depth:
         raise ValueError(
-            f"init gives {len(Ws)} W and {len(Hs)} H for {depth} layers; give one of each per layer."
+            f"init gives {len(Ws)} W and {len(Hs)} H for {depth} layers; "
+            f"give one of each per layer."
         )
     widths = [shape[1], *problem.ranks]
     for k, layer in enumerate(problem.layers):
         _check_factor("W", k, Ws[k], (shape[0], layer.rank), layer.constraint_W)
         _check_factor("H", k, Hs[k], (layer.rank, widths[k]), layer.constraint_H)
     return Given(Ws, Hs)
+
+
+def _matrix(M: object) -> Array:
+    return np.array(M, dtype=np.float64)
 
 
 def _check_factor(

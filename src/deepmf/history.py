@@ -56,13 +56,13 @@ class History:
         """
         length = max(len(rows) for rows in stages)
         padded = [rows + [rows[-1]] * (length - len(rows)) for rows in stages]
-        begin = stages[0][0].time
+        table = list(zip(*padded))  # table[k][l]: layer l's row k
+        begins = [rows[0].time for rows in stages]
         return cls(
-            np.array([sum(p.objective for p in row) for row in zip(*padded)]),
-            np.array([[p.layer_errors[l] for l, p in enumerate(row)] for row in zip(*padded)]),
-            np.array([[p.data_errors[l] for l, p in enumerate(row)] for row in zip(*padded)]),
-            begin
-            + np.array([sum(p.time - s[0].time for p, s in zip(row, stages)) for row in zip(*padded)]),
+            np.array([sum(p.objective for p in row) for row in table]),
+            np.array([[p.layer_errors[k] for k, p in enumerate(row)] for row in table]),
+            np.array([[p.data_errors[k] for k, p in enumerate(row)] for row in table]),
+            np.array([begins[0] + sum(p.time - t for p, t in zip(row, begins)) for row in table]),
         )
 
     def to_dict(self) -> dict[str, Array]:

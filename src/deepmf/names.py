@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from deepmf import constraints, losses, regularizers, solvers
@@ -40,7 +40,7 @@ _KINDS: dict[str, tuple[type[Parametrized], tuple[type[Parametrized], ...]]] = {
 }
 
 
-def resolve(kind: str, given: object) -> Any:
+def resolve(kind: str, given: object, custom: Sequence[type[Parametrized]] = ()) -> Any:
     """The object meant by an instance, by a name, or by a spec ``{"name": ..., parameter: ...}``.
 
     Parameters
@@ -49,11 +49,13 @@ def resolve(kind: str, given: object) -> Any:
         What is looked for.
     given : object
         What the user wrote.
+    custom : sequence of classes
+        Further classes that may be named.
     """
     base, known = _KINDS[kind]
     if isinstance(given, base):
         return given
-    names = {cls.name: cls for cls in known}
+    names = {cls.name or cls.__name__: cls for cls in (*known, *custom) if issubclass(cls, base)}
     params: Mapping[str, Any] = {}
     name = given
     if isinstance(given, Mapping):
@@ -78,7 +80,7 @@ def resolve(kind: str, given: object) -> Any:
 
 
 def resolve_start(given: object) -> Start:
-    """The start meant by a name or a function; the default is `nndsvd`, or `random` past its reach."""
+    """The start meant by a name or a function; by default NNDSVD, or random past its reach."""
     if given is None:
         return _default_start
     if isinstance(given, str) and given in STARTS:

@@ -46,7 +46,7 @@ class Parametrized:
         return f"{type(self).__name__}({inside})"
 
     def __eq__(self, other: object) -> bool:
-        return type(self) is type(other) and self.spec() == other.spec()  # type: ignore[attr-defined]
+        return type(self) is type(other) and self.spec() == other.spec()
 
     def __hash__(self) -> int:
         return hash(repr(self))

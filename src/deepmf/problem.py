@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from numbers import Integral
 from typing import Any
 
@@ -12,6 +13,7 @@ from deepmf.constraints import Constraint, Nonnegative
 from deepmf.losses import Loss
 from deepmf.names import resolve
 from deepmf.panels import Panels
+from deepmf.parameters import Parametrized
 from deepmf.regularizers import Regularizer
 from deepmf.solvers import Solver
 
@@ -87,6 +89,25 @@ def build_problem(
     return problem
 
 
+def problem_from_spec(spec: dict[str, Any], custom: Sequence[type[Parametrized]] = ()) -> Problem:
+    """What `Problem.spec` described; ``custom`` lists classes that are not deepmf's own."""
+
+    def part(kind: str, given: Any) -> Any:
+        return None if given is None else resolve(kind, given, custom)
+
+    layers = [
+        Layer(
+            rank,
+            part("constraint", spec["constraint_W"][k]),
+            part("constraint", spec["constraint_H"][k]),
+            part("regularizer", spec["regularizer_W"][k]),
+            part("regularizer", spec["regularizer_H"][k]),
+        )
+        for k, rank in enumerate(spec["ranks"])
+    ]
+    return Problem(tuple(layers), part("model", spec["model"]), part("solver", spec["solver"]))
+
+
 def check_ranks(ranks: object) -> list[int]:
     """Positive integers, one per layer; warns where they increase."""
     listed = [ranks] if isinstance(ranks, Integral) else ranks
@@ -100,7 +121,7 @@ def check_ranks(ranks: object) -> list[int]:
         if not isinstance(r, Integral) or isinstance(r, bool) or r < 1:
             raise ValueError(f"ranks must be integers of at least 1, got {r!r} in {values}.")
     sizes = [int(r) for r in values]
-    if any(b > a for a, b in zip(sizes, sizes[1:])):
+    if any(b > a for a, b in pairwise(sizes)):
         warnings.warn(
             f"ranks {sizes} increase: a layer at least as wide as the one before can copy it and "
             f"brings no new feature. Decreasing ranks are usual.",
@@ -122,7 +143,9 @@ def per_layer(name: str, given: object, depth: int) -> list[Any]:
     return list(given)
 
 
-def _constraint(given: object, penalty: Regularizer | None, partner: Constraint | None) -> Constraint:
+def _constraint(
+    given: object, penalty: Regularizer | None, partner: Constraint | None
+) -> Constraint:
     """The named set; without one, what the penalty needs, else nonnegativity."""
     if given is not None:
         return resolve("constraint", given)

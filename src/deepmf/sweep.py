@@ -77,7 +77,7 @@ class Sweep:
     @property
     def blocks(self) -> list[Block]:
         """The blocks in the order of their updates."""
-        return [(kind, k) for k in self.layers for kind in ("H", "W")]  # type: ignore[misc]
+        return [(kind, k) for k in self.layers for kind in ("H", "W")]
 
     def run(self) -> None:
         """Update every block once."""

@@ -10,13 +10,15 @@ from scipy import sparse
 from deepmf.quadratic import Array
 
 _SAFE = {np.dtype(np.float64): (1e-100, 1e100), np.dtype(np.float32): (1e-12, 1e12)}
-"""Sizes of the largest entry between which no square or product of squares leaves the type's range."""
+"""Sizes of the largest entry between which no product of squares leaves the type's range."""
 
 
 def check_matrix(X: Any, name: str = "X") -> Array:
-    """X as a finite, nonzero 2-D float32 or float64 array; copied only if it must be converted."""
+    """X as a finite 2-D float32 or float64 array; copied only if it must be converted."""
     if sparse.issparse(X):
-        raise TypeError(f"{name} is sparse; this version needs a dense array: pass {name}.toarray().")
+        raise TypeError(
+            f"{name} is sparse; this version needs a dense array: pass {name}.toarray()."
+        )
     A = np.asarray(X)
     if A.dtype == object or not (np.issubdtype(A.dtype, np.number) or A.dtype == bool):
         raise TypeError(f"{name} must hold real numbers, got an array of dtype {A.dtype}.")
@@ -32,7 +34,6 @@ def check_matrix(X: Any, name: str = "X") -> Array:
     if A.dtype not in _SAFE:
         A = A.astype(np.float32 if A.dtype == np.float16 else np.float64)
     _check_finite(A, name)
-    _check_scale(A, name)
     return A
 
 
@@ -50,8 +51,11 @@ def _check_finite(A: Array, name: str) -> None:
         )
 
 
-def _check_scale(A: Array, name: str) -> None:
+def check_scale(A: Array, name: str = "X", zero_ok: bool = False) -> Array:
+    """A itself, if its squares neither overflow nor vanish."""
     largest = max(float(A.max()), -float(A.min()))
+    if largest == 0 and zero_ok:
+        return A
     if largest == 0:
         raise ValueError(f"{name} is all zeros: there is nothing to factorize.")
     low, high = _SAFE[A.dtype]
@@ -60,6 +64,7 @@ def _check_scale(A: Array, name: str) -> None:
             f"{name}'s largest entry is {largest:.3g}, outside [{low:g}, {high:g}] where {A.dtype} "
             f"squares are safe. Divide {name} by {largest:.3g} first; the factors scale with it."
         )
+    return A
 
 
 def check_sign(A: Array, name: str = "X") -> None:
@@ -70,9 +75,9 @@ def check_sign(A: Array, name: str = "X") -> None:
     i, j = (int(k) for k in np.argwhere(negative)[0])
     raise ValueError(
         f"Negative values in data: {name} has {int(negative.sum())} negative entries (first "
-        f"{A[i, j]:.3g} at row {i}, column {j}; smallest {float(A.min()):.3g}), but both factors of "
-        f"layer 1 are nonnegative. Clip them with np.maximum({name}, 0), allow a signed factor with "
-        f"constraint_W='none', or fit them as they are with allow_negative=True."
+        f"{A[i, j]:.3g} at row {i}, column {j}; smallest {float(A.min()):.3g}), but both factors "
+        f"of layer 1 are nonnegative. Clip them with np.maximum({name}, 0), allow a signed factor "
+        f"with constraint_W='none', or fit them as they are with allow_negative=True."
     )
 
 

@@ -39,11 +39,11 @@ class Constraint(Parametrized):
     """Whether the set is bounded, so that it fixes the scale of a factor."""
 
     def project(self, M: Array) -> Array:
-        """argmin over Z in the set of ||Z - M||. Pure: M is left as it is."""
+        """Argmin over Z in the set of ||Z - M||. Pure: M is left as it is."""
         raise NotImplementedError  # pragma: no cover
 
     def violation(self, M: Array) -> float:
-        """max |M - project(M)| / max |M|: 0 on the set, free of scale."""
+        """Max |M - project(M)| / max |M|: 0 on the set, free of scale."""
         largest = float(np.max(np.abs(M), initial=0.0))
         if largest == 0.0:
             largest = 1.0

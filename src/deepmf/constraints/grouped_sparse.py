@@ -89,7 +89,7 @@ def _unit_columns(size: Array, t: float) -> Array:
 
 
 def _ratio_sum(size: Array, t: float) -> tuple[float, float]:
-    """g(t) = sum_i ||x_i(t)||_1 and its derivative; g decreases from t = 0 to the number of columns."""
+    """g(t) = sum_i ||x_i(t)||_1, which decreases in t, and its derivative."""
     left = np.maximum(size - t, 0)
     l1 = left.sum(axis=0)
     l2sq = np.sum(left * left, axis=0)

@@ -19,7 +19,7 @@ def nndsvd(panels: Panels, rank: int, rng: np.random.Generator | None = None) ->
             f"NNDSVD gives at most min{panels.shape} = {min(panels.shape)} components, "
             f"but rank {rank} was asked for. Lower the rank or use init='random'."
         )
-    U, s = panels.leading(rank)
+    U, _ = panels.leading(rank)
     SV = panels.dot(U)  # s_j v_j'
     W = np.zeros_like(U)
     for j in range(rank):

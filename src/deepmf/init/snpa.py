@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from deepmf.constraints.simplex import CappedSimplex
 from deepmf.init.base import StartError
-from deepmf.panels.base import Coding, Panels
-from deepmf.quadratic import Array
+from deepmf.panels.base import Panels
+from deepmf.quadratic import Array, Quadratic
 from deepmf.solvers.projected_gradient import FastProjectedGradient
 
-_NEGLIGIBLE = {np.dtype(np.float64): 1e-10, np.dtype(np.float32): 1e-5}
-"""Squared residual, relative to the largest column, at which no further vertex is left."""
+_NEGLIGIBLE = {np.dtype(np.float64): 1e-10, np.dtype(np.float32): 1e-9}
+"""Squared distance, relative to the largest column, at which no further vertex is left."""
 
-_INNER_ITER = 200
-_INNER_TOL = 1e-3
+_TIE = 1e-6
+_SMALLEST_BATCH = 64
+_INNER_ITER = 100
+_INNER_TOL = 1e-2
 
 
 def snpa(panels: Panels, rank: int, rng: np.random.Generator | None = None) -> Array:
@@ -22,39 +25,73 @@ def snpa(panels: Panels, rank: int, rng: np.random.Generator | None = None) -> A
 
     ::
 
-        k = argmax_j min { ||x_j - X_K h||^2 : h >= 0, sum h <= 1 }
+        k = argmax_j d_j(K),   d_j(K) = min { ||x_j - X_K h||^2 : h >= 0, sum h <= 1 }
 
-    Ties (within 1e-6) go to the column of larger norm. Codes are warm-started and residual norms
-    come from Gram matrices, so a step costs two passes over X.
+    Ties (within 1e-6) go to the column of larger norm. d_j only falls as K grows, so a distance
+    once computed bounds it from above ever after: only columns whose bound reaches the largest
+    distance are looked at again, and most never are.
     """
-    norms2 = panels.column_norms2()
-    residuals2 = norms2
-    floor = _NEGLIGIBLE[panels.dtype] * float(norms2.max())
-    chosen: list[int] = []
-    panels.set_codes(np.zeros((0, panels.shape[1])))
+    hull = _Hull(panels, rank)
     while True:
-        largest = float(residuals2.max())
-        if largest <= floor:
+        j = hull.farthest()
+        if hull.bounds[j] <= _NEGLIGIBLE[panels.dtype] * hull.norms2.max():
             raise StartError(
-                f"SNPA found only {len(chosen)} vertices where rank {rank} was asked for: the other "
-                f"columns are mixtures of these. Lower the rank to {len(chosen)}, or use "
+                f"SNPA found only {hull.size} vertices where rank {rank} was asked for: the other "
+                f"columns are mixtures of these. Lower the rank to {hull.size}, or use "
                 f"init='random' or 'nndsvd'."
             )
-        ties = np.flatnonzero(residuals2 >= (1 - 1e-6) * largest)
-        chosen.append(int(ties[np.argmax(norms2[ties])]))
-        W = panels.columns(chosen)
-        if len(chosen) == rank:
-            return W
-        _add_vertex(panels, chosen[-1])
-        coding = Coding(W.T @ W, W, CappedSimplex())
-        panels.update(coding, FastProjectedGradient(), _INNER_ITER, _INNER_TOL)
-        residuals2 = panels.column_residuals2(W)
+        hull.add(j)
+        if hull.size == rank:
+            return hull.W
 
 
-def _add_vertex(panels: Panels, column: int) -> None:
-    """A new row of codes: zero everywhere, and the new vertex coded by itself alone."""
-    H = panels.get_codes()
-    H = np.vstack([H, np.zeros((1, H.shape[1]), dtype=H.dtype)])
-    H[:, column] = 0
-    H[-1, column] = 1
-    panels.set_codes(H)
+class _Hull:
+    """The chosen columns, and an upper bound on every column's distance to their hull."""
+
+    def __init__(self, panels: Panels, rank: int) -> None:
+        self.panels = panels
+        self.norms2 = panels.column_norms2()
+        self.bounds = self.norms2.copy()
+        self.seen = np.zeros(
+            len(self.bounds), dtype=int
+        )  # size of the hull each bound is exact for
+        self.codes = np.zeros((rank, len(self.bounds)), dtype=panels.dtype)
+        self.W = np.empty((panels.shape[0], 0))
+
+    @property
+    def size(self) -> int:
+        """Number of vertices."""
+        return self.W.shape[1]
+
+    def farthest(self) -> int:
+        """The column of largest distance, or among ties the one of largest norm."""
+        batch = _SMALLEST_BATCH
+        while True:
+            near = np.flatnonzero(self.bounds >= (1 - _TIE) * self.bounds.max())
+            if (self.seen[near] == self.size).all():
+                return int(near[np.argmax(self.norms2[near])])
+            exact = self.bounds[self.seen == self.size].max(initial=0.0)
+            stale = np.flatnonzero((self.seen < self.size) & (self.bounds >= (1 - _TIE) * exact))
+            top = np.argsort(self.bounds[stale])[::-1][:batch]
+            self._measure(stale[top])
+            batch *= 2
+
+    def add(self, j: int) -> None:
+        """Make column j a vertex, coded by itself alone."""
+        self.codes[:, j] = 0
+        self.codes[self.size, j] = 1
+        self.W = np.column_stack([self.W, self.panels.columns([j])])
+        self.bounds[j] = 0
+        self.seen[j] = np.iinfo(int).max
+
+    def _measure(self, index: NDArray[np.intp]) -> None:
+        """Distances of some columns, their codes warm-started."""
+        X, k = self.panels.columns(index), self.size
+        q = Quadratic.of(A=self.W.T @ self.W, C=self.W.T @ X)
+        H = FastProjectedGradient().solve(
+            q, CappedSimplex(), self.codes[:k, index].astype(float), _INNER_ITER, _INNER_TOL
+        )
+        self.codes[:k, index] = H
+        distance = self.norms2[index] - np.sum(H * (q.C - q.gradient(H)), axis=0)
+        self.bounds[index] = np.clip(distance, 0, self.bounds[index])
+        self.seen[index] = k

@@ -81,10 +81,6 @@ class Panels(ABC):
         """||x_j||^2 for each column."""
 
     @abstractmethod
-    def column_residuals2(self, W: Array) -> Array:
-        """||x_j - W h_j||^2 for each column, from Gram matrices."""
-
-    @abstractmethod
     def columns(self, index: Sequence[int] | NDArray[np.intp]) -> Array:
         """Some columns of X, in float64."""
 

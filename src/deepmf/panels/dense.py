@@ -14,7 +14,7 @@ from deepmf.solvers.base import Solver
 from deepmf.state import DataProducts
 
 _WIDTH = 4096
-"""Columns in a panel: wide enough for BLAS, narrow enough for the codes' work arrays to stay cached."""
+"""Columns in a panel: wide enough for BLAS, narrow enough for work arrays to stay in cache."""
 
 _LARGEST_GRAM = 1500
 """Up to this many rows, singular vectors come from the m x m Gram matrix; above, from Lanczos."""
@@ -100,15 +100,6 @@ class DensePanels(Panels):
     def column_norms2(self) -> Array:
         """See `Panels.column_norms2`."""
         return self._norms2
-
-    def column_residuals2(self, W: Array) -> Array:
-        """||x||^2 - <h, 2 W'x - W'W h>, kept at 0 or above."""
-        out = self._norms2.copy()
-        A, Wt = W.T @ W, W.T.astype(self.dtype, copy=False)
-        for cols in self._slices():
-            H = self.H[:, cols].astype(np.float64, copy=False)
-            out[cols] -= np.sum(H * (2 * (Wt @ self.X[:, cols]) - A @ H), axis=0)
-        return np.maximum(out, 0)
 
     def columns(self, index: Sequence[int] | NDArray[np.intp]) -> Array:
         """See `Panels.columns`."""

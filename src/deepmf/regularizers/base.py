@@ -63,5 +63,5 @@ class Regularizer(Parametrized):
         return self.weight * error / abs(value) if value else 0.0
 
     def objection(self, own: Constraint, partner: Constraint) -> str | None:
-        """Why the penalty cannot work beside these constraints on its factor and on the other one."""
+        """Why the penalty cannot work with these constraints on its factor and on the partner."""
         return None

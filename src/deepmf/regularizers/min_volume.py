@@ -47,7 +47,7 @@ class MinVolume(Regularizer):
         return Quadratic.of(B=(Z + Z.T) / 2)
 
     def strength(self, value: float, error: float) -> float:
-        """kappa of section 6, the division kept away from a logdet that happens to vanish."""
+        """Kappa of section 6, the division kept away from a logdet that happens to vanish."""
         return self.weight * (error / max(2 * abs(value), 0.1) if self.relative else 1.0)
 
     def objection(self, own: Constraint, partner: Constraint) -> str | None:

@@ -15,7 +15,8 @@ class Multiplicative(Solver):
 
     Where A, B or C have negative entries (semi-NMF, minimum volume) the two are split into their
     positive and negative parts and the square root of the ratio is taken (Ding, Li and Jordan);
-    both forms decrease f. Entries that are zero stay zero. Runs ``max_iter`` rounds, whatever ``tol``.
+    both forms decrease f. Entries that are zero stay zero. Runs ``max_iter`` rounds, whatever
+    ``tol``.
     """
 
     name = "mu"

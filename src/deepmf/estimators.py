@@ -1,0 +1,227 @@
+"""scikit-learn's face of the library, and the only file that turns the data: rows are samples."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from numbers import Integral
+from typing import Any, Self
+
+import numpy as np
+from sklearn import get_config
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from deepmf.factorization import Factorization
+from deepmf.factorize import factorize
+from deepmf.fit import Callback
+from deepmf.history import History
+from deepmf.names import resolve
+from deepmf.quadratic import Array
+
+
+class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """Deep matrix factorization of samples x features data.
+
+    ::
+
+        X ~ codes_l @ components(l)     for every layer l,
+
+    where layer l has ``ranks[l - 1]`` components and each component of layer l - 1 is itself a
+    combination of those of layer l. Everything but the orientation is as in `deepmf.factorize`.
+
+    Parameters
+    ----------
+    ranks : int or sequence of ints
+        Number of components of each layer, normally decreasing.
+    model : str or Loss
+        ``"layer-centric"``, ``"data-centric"``, ``"multilayer"`` or ``"trigeorgis"``.
+    constraint_W, constraint_H : None, str, Constraint, or a list with one per layer
+        Sets for the components (W) and for the codes and links (H). Default: nonnegative.
+    regularizer_W, regularizer_H : None, str, Regularizer, or a list with one per layer
+        Penalties on the same.
+    init : None, str, function, or (Ws, Hs)
+        Where to start. Factors are given in the paper's orientation.
+    augment : int
+        Sweeps of each layer alone before the next layer is started.
+    solver : str or Solver
+        How one block is decreased.
+    max_iter, tol, max_time : int, float, float or None
+        When to stop.
+    inner_iter, inner_tol : int, float
+        How hard to work on one block.
+    layer : int
+        The layer `transform` codes in and `components_` shows; -1 is the last.
+    allow_negative : bool
+        Accept negative data under nonnegative factors.
+    random_state : None, int, RandomState or Generator
+        Makes random starts reproducible.
+    callbacks : callable or list of callables
+        Called after every sweep; a true return value stops the fit.
+
+    Attributes
+    ----------
+    factorization_ : Factorization
+        The fitted factors, in the paper's orientation (columns are samples).
+    components_ : array, ranks[layer - 1] x n_features
+        Components of the chosen layer.
+    history_ : History
+        Per sweep: objective, errors of both kinds per layer, time.
+    stop_reason_ : str
+        Why the fit ended.
+    n_iter_ : int
+        Number of sweeps.
+    reconstruction_err_ : float
+        ||X - codes components|| of the chosen layer, on the training data.
+    n_features_in_, feature_names_in_
+        As everywhere in scikit-learn.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from deepmf import DeepMF
+    >>> X = load_digits().data
+    >>> model = DeepMF([16, 8], max_iter=50, tol=1e-3).fit(X)
+    >>> model.transform(X).shape, model.components(1).shape, model.links(2).shape
+    ((1797, 8), (16, 64), (8, 16))
+    """
+
+    def __init__(
+        self,
+        ranks: int | Sequence[int] = (8, 4, 2),
+        *,
+        model: object = "layer-centric",
+        constraint_W: object = None,
+        constraint_H: object = None,
+        regularizer_W: object = None,
+        regularizer_H: object = None,
+        init: object = None,
+        augment: int = 0,
+        solver: object = "fpgm",
+        max_iter: int = 500,
+        tol: float = 1e-5,
+        max_time: float | None = None,
+        inner_iter: int = 10,
+        inner_tol: float = 0.01,
+        layer: int = -1,
+        allow_negative: bool = False,
+        random_state: Any = None,
+        callbacks: Callback | Sequence[Callback] = (),
+    ) -> None:
+        self.ranks = ranks
+        self.model = model
+        self.constraint_W = constraint_W
+        self.constraint_H = constraint_H
+        self.regularizer_W = regularizer_W
+        self.regularizer_H = regularizer_H
+        self.init = init
+        self.augment = augment
+        self.solver = solver
+        self.max_iter = max_iter
+        self.tol = tol
+        self.max_time = max_time
+        self.inner_iter = inner_iter
+        self.inner_tol = inner_tol
+        self.layer = layer
+        self.allow_negative = allow_negative
+        self.random_state = random_state
+        self.callbacks = callbacks
+
+    def fit(self, X: Any, y: object = None) -> Self:
+        """Fit the layers to X (n_samples x n_features); y is ignored."""
+        X = validate_data(self, X, dtype=[np.float64, np.float32], ensure_min_samples=1)
+        settings = self.get_params(deep=False)
+        chosen = settings.pop("layer")
+        f = factorize(X.T, settings.pop("ranks"), **settings)
+        self.layer_ = _layer_number(chosen, f.depth)
+        self.factorization_: Factorization = f
+        self.history_: History = f.history
+        self.stop_reason_ = f.stop_reason
+        self.n_iter_ = f.n_iter
+        error = float(f.history.data_errors[-1, self.layer_ - 1])
+        self.reconstruction_err_ = float(np.linalg.norm(X)) * error**0.5
+        self._n_features_out = f.ranks[self.layer_ - 1]
+        return self
+
+    def transform(self, X: Any, layer: int | None = None) -> Array:
+        """Codes of samples, new or old, in the given layer (default: the estimator's own).
+
+        A sample's codes depend on the sample and the components alone, so ``fit_transform(X)`` and
+        ``fit(X).transform(X)`` are equal.
+        """
+        check_is_fitted(self)
+        number = self._number(layer)
+        self._check_container(number)
+        X = validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
+        return np.ascontiguousarray(self.factorization_.encode(X.T, number).T)
+
+    def inverse_transform(self, codes: Any, layer: int | None = None) -> Array:
+        """Codes @ components(layer): back to features."""
+        check_is_fitted(self)
+        number = self._number(layer)
+        codes = np.asarray(codes)
+        rank = self.factorization_.ranks[number - 1]
+        if codes.ndim != 2 or codes.shape[1] != rank:
+            raise ValueError(
+                f"codes has shape {codes.shape}; layer {number} needs (n_samples, {rank})."
+            )
+        return codes @ self.components(number)
+
+    def components(self, layer: int) -> Array:
+        """The layer's components, one per row."""
+        check_is_fitted(self)
+        return self.factorization_.basis(self._number(layer)).T
+
+    @property
+    def components_(self) -> Array:
+        """Components of the estimator's layer, one per row."""
+        return self.components(self.layer_)
+
+    def links(self, layer: int) -> Array:
+        """Share of each of the layer's components (rows) in those of the layer before (columns)."""
+        check_is_fitted(self)
+        return self.factorization_.links(self._number(layer))
+
+    def score(self, X: Any, y: object = None) -> float:
+        """Minus the mean squared error of X's approximation in the estimator's layer."""
+        X = validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
+        R = X - self.transform(X) @ self.components_
+        return -float(np.mean(np.square(R), dtype=np.float64))
+
+    def _number(self, layer: int | None) -> int:
+        return self.layer_ if layer is None else _layer_number(layer, self.factorization_.depth)
+
+    def _check_container(self, number: int) -> None:
+        """Column names of set_output belong to the estimator's own layer."""
+        own = getattr(self, "_sklearn_output_config", {}).get("transform")
+        container = own or get_config()["transform_output"]
+        if container != "default" and number != self.layer_:
+            raise ValueError(
+                f"transform(layer={number}) cannot name its columns under set_output: the names "
+                f"are those of layer {self.layer_}. Set the estimator's layer={number} instead."
+            )
+
+    def _accepts_negative(self) -> bool:
+        firsts = [
+            given[0] if isinstance(given, list | tuple) and given else given
+            for given in (self.constraint_W, self.constraint_H)
+        ]
+        try:
+            sets = [resolve("constraint", given) for given in firsts if given is not None]
+        except ValueError:  # fit will say what is wrong with it
+            return False
+        return bool(self.allow_negative) or not all(s.nonnegative for s in sets)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.positive_only = not self._accepts_negative()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
+def _layer_number(layer: object, depth: int) -> int:
+    """1..depth from a layer counted from 1, or from the end with negative numbers."""
+    if isinstance(layer, Integral) and not isinstance(layer, bool):
+        number = int(layer) + depth + 1 if layer < 0 else int(layer)
+        if 1 <= number <= depth:
+            return number
+    raise ValueError(f"layer must be between 1 and {depth}, or -1 for the last; got {layer!r}.")

@@ -14,7 +14,8 @@ from deepmf.names import resolve_start
 from deepmf.panels import DensePanels, Panels
 from deepmf.problem import Problem, build_problem
 from deepmf.quadratic import Array
-from deepmf.validation import check_matrix, check_scale, check_sign, random_generator
+from deepmf.random_state import generator
+from deepmf.validation import check_matrix, check_scale, check_sign
 
 
 def factorize(
@@ -120,9 +121,7 @@ def factorize(
         start: Any = check_given(init, problem, panels.shape)  # type: ignore[arg-type]
     else:
         start = resolve_start(init)
-    return _result(
-        fit(panels, problem, start, control, random_generator(random_state)), panels, problem
-    )
+    return _result(fit(panels, problem, start, control, generator(random_state)), panels, problem)
 
 
 def _is_pair_of_lists(init: object) -> bool:

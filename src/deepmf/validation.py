@@ -79,16 +79,3 @@ def check_sign(A: Array, name: str = "X") -> None:
         f"of layer 1 are nonnegative. Clip them with np.maximum({name}, 0), allow a signed factor "
         f"with constraint_W='none', or fit them as they are with allow_negative=True."
     )
-
-
-def random_generator(random_state: Any) -> np.random.Generator:
-    """A Generator from None, an int, a Generator or scikit-learn's RandomState."""
-    if isinstance(random_state, np.random.RandomState):
-        return np.random.default_rng(random_state.randint(2**31, size=4))
-    try:
-        return np.random.default_rng(random_state)
-    except (TypeError, ValueError):
-        raise ValueError(
-            f"random_state must be None, an integer of at least 0 or a NumPy random generator, "
-            f"got {random_state!r}."
-        ) from None

@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 
 from deepmf.datasets.bundle import Dataset
 from deepmf.datasets.landscape import abundances, brightness
-from deepmf.datasets.seeds import RandomState, gaussian_noise, generator
+from deepmf.datasets.noise import gaussian_noise
 from deepmf.datasets.spectra import MATERIALS, material_spectra
+from deepmf.random_state import RandomState, generator
 
 __all__ = ["simulated_scene"]
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from deepmf.datasets.bundle import Dataset
-from deepmf.datasets.seeds import RandomState, gaussian_noise, generator
+from deepmf.datasets.noise import gaussian_noise
+from deepmf.random_state import RandomState, generator
 
 __all__ = ["synthetic"]
 

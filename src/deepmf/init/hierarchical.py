@@ -16,7 +16,7 @@ _GRID = np.arange(0.0, 1.0 + 1e-9, 0.01)
 _HALF_WIDTH = 0.05
 
 
-@dataclass
+@dataclass(eq=False)
 class _Leaf:
     """A cluster, its first singular pair, and what splitting it would bring."""
 

@@ -98,7 +98,7 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         augment: int = 0,
         solver: object = "fpgm",
         max_iter: int = 500,
-        tol: float = 1e-5,
+        tol: float = 1e-4,
         max_time: float | None = None,
         inner_iter: int = 10,
         inner_tol: float = 0.01,

@@ -6,6 +6,7 @@ import json
 import os
 import tempfile
 import zipfile
+import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,6 +24,7 @@ from deepmf.solvers import FastProjectedGradient
 from deepmf.validation import check_matrix, check_scale
 
 _FORMAT = "deepmf factorization 1"
+_UNREADABLE = (KeyError, ValueError, TypeError, EOFError, OSError, zipfile.BadZipFile, zlib.error)
 _ENCODE_ITER = 2000
 _ENCODE_TOL = 1e-6
 
@@ -171,7 +173,7 @@ class Factorization:
             )
         except FileNotFoundError:
             raise FileNotFoundError(f"There is no file {os.fspath(path)!r}.") from None
-        except (KeyError, ValueError, TypeError, EOFError, zipfile.BadZipFile, OSError) as error:
+        except _UNREADABLE as error:
             raise ValueError(
                 f"{os.fspath(path)!r} is not a whole deepmf factorization "
                 f"({type(error).__name__}: {error}). Save it again with Factorization.save."

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from deepmf.factorization import Factorization
 from deepmf.fit import Callback, Control, Fit, fit
 from deepmf.growth import check_given
@@ -31,7 +29,7 @@ def factorize(
     augment: int = 0,
     solver: object = "fpgm",
     max_iter: int = 500,
-    tol: float = 1e-5,
+    tol: float = 1e-4,
     max_time: float | None = None,
     inner_iter: int = 10,
     inner_tol: float = 0.01,
@@ -136,13 +134,13 @@ def _result(done: Fit, panels: Panels, problem: Problem) -> Factorization:
     def own_type(M: Array) -> Array:
         return M.astype(panels.dtype, copy=False)
 
-    s, coding = done.state, done.sweep.coding()
+    s, coding = done.state, done.coding
     return Factorization(
         W=[own_type(W) for W in s.W],
         H=[panels.get_codes(), *(own_type(H) for H in s.H[1:])],
         history=done.history,
         stop_reason=done.stop_reason,
-        weights=np.asarray(done.sweep.weights),
+        weights=done.weights,
         problem=problem,
         encoder=(coding.A, coding.G, coding.strength),
     )

@@ -6,6 +6,7 @@ import time
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -13,8 +14,9 @@ from deepmf.growth import Given, add_layer
 from deepmf.history import History, Progress
 from deepmf.init import Start
 from deepmf.losses import Loss, Multilayer
-from deepmf.panels import Panels
+from deepmf.panels import Coding, Panels
 from deepmf.problem import Problem, check_against_data
+from deepmf.quadratic import Array
 from deepmf.state import State
 from deepmf.sweep import Sweep, squared_errors
 
@@ -29,7 +31,7 @@ class Control:
     """When to stop, and how hard to work on one block."""
 
     max_iter: int = 500
-    tol: float = 1e-5
+    tol: float = 1e-4
     max_time: float | None = None
     inner_iter: int = 10
     inner_tol: float = 0.01
@@ -52,10 +54,11 @@ class Control:
 
 @dataclass(frozen=True)
 class Fit:
-    """What a fit leaves: the small side, the last sweep with its weights, and how it went."""
+    """What a fit leaves: the small side, layer weights, H_1's last problem, and how it went."""
 
     state: State
-    sweep: Sweep
+    weights: Array
+    coding: Coding
     history: History
     stop_reason: str
 
@@ -70,26 +73,35 @@ def fit(
     """Algorithm 1 (multilayer) or Algorithms 2 and 3 (all layers in turn)."""
     check_against_data(problem, panels)
     run = _Run(panels, problem, control)
-    joint = problem.loss.joint
-    stages = []
-    for k in range(len(problem.layers)):
+    joint, depth = problem.loss.joint, len(problem.layers)
+    alone = control.augment if joint else control.max_iter
+    stages: list[_Stage] = []
+    for k in range(depth):
         add_layer(panels, run.state, problem, start, rng)
         run.sizes.append(float(np.sum(run.state.W[k] ** 2)))
-        if not joint or control.augment:
-            alone = control.max_iter if not joint else control.augment
-            stages.append(run.sweeps(Multilayer(), [k], alone, record=not joint))
+        if not joint or alone:
+            cut = any(stage.reason in ("callback", "max_time") for stage in stages)
+            stages.append(run.sweeps(Multilayer(), [k], 0 if cut else alone, record=not joint))
     if joint:
-        rows, reason, sweep = run.sweeps(
-            problem.loss, range(len(problem.layers)), control.max_iter, record=True
-        )
-        history = History.of(rows)
-    else:
-        history = History.of_stages([rows for rows, _, _ in stages])
-        reason = max((reason for _, reason, _ in stages), key=_GRAVITY.index)
-        sweep = stages[-1][2]
+        stages = [run.sweeps(problem.loss, range(depth), control.max_iter, record=True)]
+    reason = max((stage.reason for stage in stages), key=_GRAVITY.index)
     if reason == "max_iter" and control.tol > 0:
         _warn_not_converged(control)
-    return Fit(run.state, sweep, history, reason)
+    return Fit(
+        run.state,
+        stages[0].sweep.weights if joint else np.ones(depth),
+        stages[0].sweep.coding(),  # of the stage that coded the data
+        History.of(stages[0].rows) if joint else History.of_stages([s.rows for s in stages]),
+        reason,
+    )
+
+
+class _Stage(NamedTuple):
+    """A run of sweeps over the same blocks."""
+
+    rows: list[Progress]
+    reason: str
+    sweep: Sweep
 
 
 class _Run:
@@ -101,9 +113,7 @@ class _Run:
         self.sizes = [panels.norm2]  # ||W_{l-1}||^2 at the start of layer l
         self.began = time.perf_counter()
 
-    def sweeps(
-        self, loss: Loss, layers: Sequence[int], max_iter: int, record: bool
-    ) -> tuple[list[Progress], str, Sweep]:
+    def sweeps(self, loss: Loss, layers: Sequence[int], max_iter: int, record: bool) -> _Stage:
         """Sweep some layers until one of the stopping rules applies."""
         c = self.control
         sweep = Sweep(
@@ -126,7 +136,7 @@ class _Run:
             if stopped is not None:
                 reason = stopped
                 break
-        return rows, reason, sweep
+        return _Stage(rows, reason, sweep)
 
     def _measure(self, sweep: Sweep, rows: list[Progress]) -> float:
         alone = len(sweep.layers) < len(self.problem.layers)

@@ -5,6 +5,15 @@ from __future__ import annotations
 import inspect
 from typing import Any, ClassVar, Self
 
+import numpy as np
+
+
+def _plain(value: Any) -> Any:
+    """NumPy's numbers and arrays as Python's own."""
+    if isinstance(value, np.ndarray | np.generic):
+        return value.tolist()
+    return list(value) if isinstance(value, tuple) else value
+
 
 class Parametrized:
     """A small object that is nothing but its constructor's arguments.
@@ -39,7 +48,8 @@ class Parametrized:
 
     def spec(self) -> dict[str, Any]:
         """Name and parameters as plain data, for files."""
-        return {"name": self.name or type(self).__name__, **self.get_params()}
+        params = {k: _plain(v) for k, v in self.get_params().items()}
+        return {"name": self.name or type(self).__name__, **params}
 
     def __repr__(self) -> str:
         inside = ", ".join(f"{k}={v!r}" for k, v in self.get_params().items())

@@ -99,6 +99,7 @@ class Quadratic:
         return Quadratic(tuple(terms), self.C + other.C)
 
     def __rmul__(self, weight: float) -> Quadratic:
+        weight = float(weight)  # NumPy's own numbers would pass for matrices
         return Quadratic(tuple((weight * A, B) for A, B in self.terms), weight * self.C)
 
 

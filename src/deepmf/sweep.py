@@ -138,4 +138,4 @@ class Sweep:
         if penalty is None:
             return 0.0
         value = penalty.value(self.state.W[k]) if kind == "W" else self._value_H(k)
-        return float(self.weights[k]) * penalty.strength(value, float(error))
+        return float(self.weights[k] * penalty.strength(value, float(error)))

@@ -55,4 +55,4 @@ class Box(Constraint):
 
     def project(self, M: Array) -> Array:
         """min(max(M, lower), upper)."""
-        return np.clip(M, self.lower, self.upper)
+        return np.clip(M, float(self.lower), float(self.upper))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from deepmf.constraints.base import Constraint
@@ -46,13 +48,13 @@ class GroupedSparse(Constraint):
         if self.nonnegative:
             M = np.maximum(M, 0)
         size = np.abs(M)
-        largest = size.max(initial=0.0)
+        largest = float(size.max(initial=0.0))
         if largest == 0:
             return M
         size = size / largest
         n, r = M.shape
-        budget = r * (np.sqrt(n) - self.sparsity * (np.sqrt(n) - 1))  # of sum_i ||x_i(t)||_1
-        t = _threshold(size, budget)
+        budget = r * (math.sqrt(n) - self.sparsity * (math.sqrt(n) - 1))  # of sum ||x_i(t)||_1
+        t = float(_threshold(size, budget))  # a NumPy float64 would promote float32
         if t == 0:
             return M
         unit = _unit_columns(size, t)

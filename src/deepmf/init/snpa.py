@@ -68,7 +68,7 @@ class _Hull:
         batch = _SMALLEST_BATCH
         while True:
             near = np.flatnonzero(self.bounds >= (1 - _TIE) * self.bounds.max())
-            if (self.seen[near] == self.size).all():
+            if (self.seen[near] >= self.size).all():
                 return int(near[np.argmax(self.norms2[near])])
             exact = self.bounds[self.seen == self.size].max(initial=0.0)
             stale = np.flatnonzero((self.seen < self.size) & (self.bounds >= (1 - _TIE) * exact))

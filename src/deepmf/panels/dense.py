@@ -35,7 +35,9 @@ class DensePanels(Panels):
         self.X = X
         self.shape = (X.shape[0], X.shape[1])
         self.dtype = X.dtype
-        self.width = width or _WIDTH
+        self.width = _WIDTH if width is None else width
+        if not isinstance(self.width, int | np.integer) or self.width < 1:
+            raise ValueError(f"panel_size must be an integer of at least 1, got {width!r}.")
         self.count = -(-X.shape[1] // self.width)
         self._norms2 = np.empty(X.shape[1])
         for cols in self._slices():

@@ -105,7 +105,7 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         layer: int = -1,
         allow_negative: bool = False,
         random_state: Any = None,
-        callbacks: Callback | Sequence[Callback] = (),
+        callbacks: Callback | Sequence[Callback] | None = None,
     ) -> None:
         self.ranks = ranks
         self.model = model

@@ -35,7 +35,7 @@ def factorize(
     inner_tol: float = 0.01,
     random_state: Any = None,
     allow_negative: bool = False,
-    callbacks: Callback | Sequence[Callback] = (),
+    callbacks: Callback | Sequence[Callback] | None = None,
     panel_size: int | None = None,
 ) -> Factorization:
     """Factor X into layers: X ~ W_1 H_1, W_1 ~ W_2 H_2, ..., W_{L-1} ~ W_L H_L.
@@ -112,22 +112,14 @@ def factorize(
         inner_iter=inner_iter,
         inner_tol=inner_tol,
         augment=augment,
-        callbacks=(callbacks,) if callable(callbacks) else tuple(callbacks),
+        callbacks=(callbacks,) if callable(callbacks) else callbacks,
     )
     panels = DensePanels(data, panel_size)
-    if _is_pair_of_lists(init):
-        start: Any = check_given(init, problem, panels.shape)  # type: ignore[arg-type]
+    if isinstance(init, list | tuple) and len(init) == 2:
+        start: Any = check_given(init[0], init[1], problem, panels)
     else:
-        start = resolve_start(init)
+        start = resolve_start(init, signed=not first.constraint_W.nonnegative)
     return _result(fit(panels, problem, start, control, generator(random_state)), panels, problem)
-
-
-def _is_pair_of_lists(init: object) -> bool:
-    return (
-        isinstance(init, list | tuple)
-        and len(init) == 2
-        and all(isinstance(factors, list | tuple) for factors in init)
-    )
 
 
 def _result(done: Fit, panels: Panels, problem: Problem) -> Factorization:

@@ -15,6 +15,7 @@ from deepmf.history import History, Progress
 from deepmf.init import Start
 from deepmf.losses import Loss, Multilayer
 from deepmf.panels import Coding, Panels
+from deepmf.parameters import check_number
 from deepmf.problem import Problem, check_against_data
 from deepmf.quadratic import Array
 from deepmf.state import State
@@ -37,7 +38,7 @@ class Control:
     inner_tol: float = 0.01
     augment: int = 0
     """Sweeps of each layer alone before the next one is added."""
-    callbacks: Sequence[Callback] = ()
+    callbacks: Sequence[Callback] | None = None
 
     def __post_init__(self) -> None:
         for name, least in (("max_iter", 0), ("inner_iter", 1), ("augment", 0)):
@@ -45,11 +46,13 @@ class Control:
             if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < least:
                 raise ValueError(f"{name} must be an integer of at least {least}, got {value!r}.")
         for name in ("tol", "inner_tol", "max_time"):
-            value = getattr(self, name)
-            if name == "max_time" and value is None:
-                continue
-            if not isinstance(value, int | float | np.number) or not 0 <= value < np.inf:
-                raise ValueError(f"{name} must be a number of at least 0, got {value!r}.")
+            if name != "max_time" or self.max_time is not None:
+                check_number(name, getattr(self, name), 0)
+        calls = self.callbacks
+        if calls is not None and not (
+            isinstance(calls, list | tuple) and all(map(callable, calls))
+        ):
+            raise ValueError(f"callbacks must be a function or a list of functions, got {calls!r}.")
 
 
 @dataclass(frozen=True)
@@ -158,7 +161,7 @@ class _Run:
     ) -> str | None:
         c, now = self.control, rows[-1]
         decrease = rows[-2].objective - now.objective
-        if record and [call for call in c.callbacks if call(now)]:
+        if record and [call for call in c.callbacks or () if call(now)]:
             return "callback"
         if c.max_time is not None and now.time >= c.max_time:
             return "max_time"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +14,7 @@ from deepmf.problem import Problem
 from deepmf.quadratic import Array
 from deepmf.solvers import FastProjectedGradient
 from deepmf.state import State
+from deepmf.validation import check_matrix, check_scale
 
 _CODING_ITER = 100
 _CODING_TOL = 1e-3
@@ -49,6 +49,11 @@ def add_layer(
     if inner_iter:
         data.begin(coding, positive=solver.keeps_zeros)
     products = data.update(coding, solver, inner_iter, _CODING_TOL)
+    if inner_iter and not products.HHt.any():
+        raise StartError(
+            f"Layer {k + 1}: every code under the start's basis is zero, so nothing could move. "
+            f"Signed data need a signed basis: init='snpa' or 'random' with constraint_W='none'."
+        )
     s.W.append(W)
     if k == 0:
         s.data = products
@@ -63,53 +68,68 @@ def _first_basis(
     """The start's basis, rescaled and projected onto the layer's set."""
     layer = problem.layers[k]
     try:
-        W: Array = np.asarray(start(data, layer.rank, rng), dtype=np.float64)
+        W = start(data, layer.rank, rng)
     except StartError as error:
         raise StartError(f"Layer {k + 1}: {error}") from None
-    expected = (data.shape[0], layer.rank)
-    if W.shape != expected or not np.isfinite(W).all():
-        raise ValueError(
-            f"init gave layer {k + 1} a matrix of shape {W.shape}; "
-            f"expected {expected} with finite entries."
-        )
+    W = _checked(f"init's W of layer {k + 1}", W, (data.shape[0], layer.rank), data.dtype)
     scales = layer.constraint_W.scales(W)
     W = layer.constraint_W.project(W if scales is None else W / scales)
     if problem.solver.keeps_zeros:
         W = np.maximum(W, 1e-2 * np.mean(W))
+    if not W.any():
+        raise StartError(
+            f"Layer {k + 1}: the start's basis is zero once projected onto {layer.constraint_W!r}. "
+            f"Use another init, or a constraint the data can meet."
+        )
     return W
 
 
-def check_given(init: Sequence[Any], problem: Problem, shape: tuple[int, int]) -> Given:
-    """The user's factors with shapes, finiteness and feasibility checked."""
-    Ws, Hs = ([_matrix(M) for M in factors] for factors in init)
+def check_given(Ws: object, Hs: object, problem: Problem, panels: Panels) -> Given:
+    """The user's factors with shapes, finiteness and feasibility checked, and projected exactly.
+
+    For a single layer the two matrices themselves will do.
+    """
     depth = len(problem.layers)
-    if len(Ws) != depth or len(Hs) != depth:
-        raise ValueError(
-            f"init gives {len(Ws)} W and {len(Hs)} H for {depth} layers; "
-            f"give one of each per layer."
-        )
-    widths = [shape[1], *problem.ranks]
+    lists: list[Any] = [
+        [M] if depth == 1 and isinstance(M, np.ndarray) and M.ndim == 2 else M for M in (Ws, Hs)
+    ]
+    for name, factors in zip("WH", lists):
+        if not isinstance(factors, list | tuple) or len(factors) != depth:
+            count = len(factors) if isinstance(factors, list | tuple) else "no list of"
+            raise ValueError(
+                f"init gives {count} {name} for {depth} layers; "
+                f"expected a pair of lists (Ws, Hs) with one matrix of each per layer."
+            )
+    widths = [panels.shape[1], *problem.ranks]
+    given = Given([], [])
     for k, layer in enumerate(problem.layers):
-        _check_factor("W", k, Ws[k], (shape[0], layer.rank), layer.constraint_W)
-        _check_factor("H", k, Hs[k], (layer.rank, widths[k]), layer.constraint_H)
-    return Given(Ws, Hs)
+        shape_W, shape_H = (panels.shape[0], layer.rank), (layer.rank, widths[k])
+        for name, shape, constraint, factors, out in (
+            ("W", shape_W, layer.constraint_W, lists[0], given.W),
+            ("H", shape_H, layer.constraint_H, lists[1], given.H),
+        ):
+            what = f"init's {name} of layer {k + 1}"
+            M = _checked(what, factors[k], shape, panels.dtype, zero_ok=name == "H")
+            out.append(_feasible(what, M, constraint))
+    return given
 
 
-def _matrix(M: object) -> Array:
-    return np.array(M, dtype=np.float64)
-
-
-def _check_factor(
-    name: str, k: int, M: Array, shape: tuple[int, int], constraint: Constraint
-) -> None:
-    what = f"init's {name} of layer {k + 1}"
+def _checked(
+    what: str, given: object, shape: tuple[int, int], dtype: np.dtype, zero_ok: bool = False
+) -> Array:
+    """A finite float64 matrix of this shape, of a size the data's type can square."""
+    M = check_matrix(given, what)
     if M.shape != shape:
         raise ValueError(f"{what} has shape {M.shape}; expected {shape}.")
-    if not np.isfinite(M).all():
-        raise ValueError(f"{what} has NaN or infinite entries.")
+    check_scale(M, what, zero_ok, dtype)
+    return M.astype(np.float64)
+
+
+def _feasible(what: str, M: Array, constraint: Constraint) -> Array:
     violation = constraint.violation(M)
     if violation > _TOLERATED_VIOLATION:
         raise ValueError(
             f"{what} is not in {constraint!r}: it is off by {violation:.3g} of its size. "
             f"Project it first, with the constraint's own project()."
         )
+    return constraint.project(M) if violation > 0 else M

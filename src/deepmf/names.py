@@ -79,17 +79,21 @@ def resolve(kind: str, given: object, custom: Sequence[type[Parametrized]] = ())
     )
 
 
-def resolve_start(given: object) -> Start:
-    """The start meant by a name or a function; by default NNDSVD, or random past its reach."""
+def resolve_start(given: object, signed: bool = False) -> Start:
+    """The start meant by a name or a function.
+
+    By default NNDSVD, or random where W may be negative or the rank exceeds NNDSVD's reach.
+    """
     if given is None:
-        return _default_start
+        return random if signed else _default_start
     if isinstance(given, str) and given in STARTS:
         return STARTS[given]
     if callable(given):
         return given
     raise ValueError(
-        f"Unknown init {given!r}: expected one of {', '.join(map(repr, STARTS))}, a pair of lists "
-        f"(Ws, Hs), or a function start(panels, rank, rng) -> W."
+        f"Unknown init {given if isinstance(given, str) else type(given).__name__!r}: expected one "
+        f"of {', '.join(map(repr, STARTS))}, a pair of lists (Ws, Hs) with one matrix per layer, "
+        f"or a function start(panels, rank, rng) -> W."
     )
 
 

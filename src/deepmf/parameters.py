@@ -3,9 +3,18 @@
 from __future__ import annotations
 
 import inspect
+from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
+
+
+def check_number(what: str, value: Any, low: float, high: float = float("inf")) -> None:
+    """Refuse all but a real number in [low, high]."""
+    real = isinstance(value, Real) and not isinstance(value, bool | np.bool_)
+    if not real or not low <= value <= high:
+        upper = f" and at most {high:g}" if high < float("inf") else ""
+        raise ValueError(f"{what} must be a number of at least {low:g}{upper}, got {value!r}.")
 
 
 def _plain(value: Any) -> Any:

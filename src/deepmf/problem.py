@@ -9,6 +9,8 @@ from itertools import pairwise
 from numbers import Integral
 from typing import Any
 
+import numpy as np
+
 from deepmf.constraints import Constraint, Nonnegative
 from deepmf.losses import Loss
 from deepmf.names import resolve
@@ -85,6 +87,7 @@ def build_problem(
         set_H = _constraint(H_set, on_H, None)
         layers.append(Layer(rank, _constraint(W_set, on_W, set_H), set_H, on_W, on_H))
     problem = Problem(tuple(layers), resolve("model", model), resolve("solver", solver))
+    problem.loss.check_depth(depth)
     _check_parts(problem)
     return problem
 
@@ -110,12 +113,12 @@ def problem_from_spec(spec: dict[str, Any], custom: Sequence[type[Parametrized]]
 
 def check_ranks(ranks: object) -> list[int]:
     """Positive integers, one per layer; warns where they increase."""
-    listed = [ranks] if isinstance(ranks, Integral) else ranks
-    try:
-        values = list(listed)  # type: ignore[call-overload]
-    except TypeError:
-        values = []
-    if isinstance(ranks, str) or not values:
+    values: list[Any] = []
+    if isinstance(ranks, Integral):
+        values = [ranks]
+    elif isinstance(ranks, Sequence | np.ndarray) and not isinstance(ranks, str | bytes):
+        values = list(ranks)
+    if not values:
         raise ValueError(f"ranks must be a list of integers such as [6, 4, 2], got {ranks!r}.")
     for r in values:
         if not isinstance(r, Integral) or isinstance(r, bool) or r < 1:
@@ -185,6 +188,11 @@ def check_against_data(problem: Problem, panels: Panels) -> None:
     m, n = panels.shape
     widths = [n, *problem.ranks]
     for number, layer in enumerate(problem.layers, start=1):
+        if layer.rank > m * n:
+            raise ValueError(
+                f"Layer {number}'s rank {layer.rank} exceeds the {m * n} entries of X ({m} x {n}). "
+                f"Lower it; useful ranks are at most {min(m, n)}."
+            )
         for factor, constraint, shape in (
             ("W", layer.constraint_W, (m, layer.rank)),
             ("H", layer.constraint_H, (layer.rank, widths[number - 1])),

@@ -19,11 +19,18 @@ def check_matrix(X: Any, name: str = "X") -> Array:
         raise TypeError(
             f"{name} is sparse; this version needs a dense array: pass {name}.toarray()."
         )
-    A = np.asarray(X)
-    if A.dtype == object or not (np.issubdtype(A.dtype, np.number) or A.dtype == bool):
-        raise TypeError(f"{name} must hold real numbers, got an array of dtype {A.dtype}.")
+    if np.ma.is_masked(X):
+        raise ValueError(
+            f"{name} has masked entries; fill them first, for example {name}.filled(0)."
+        )
+    try:
+        A = np.asarray(X)
+    except ValueError:
+        raise ValueError(f"{name} is not a matrix: its rows differ in length.") from None
     if np.iscomplexobj(A):
         raise TypeError(f"{name} is complex ({A.dtype}); pass its real part or its modulus.")
+    if A.dtype.kind not in "buif":
+        raise TypeError(f"{name} must hold real numbers, got an array of dtype {A.dtype}.")
     if A.ndim != 2:
         raise ValueError(
             f"{name} must be a matrix (2-D), got shape {A.shape}; "
@@ -32,7 +39,8 @@ def check_matrix(X: Any, name: str = "X") -> Array:
     if A.size == 0:
         raise ValueError(f"{name} is empty: its shape is {A.shape}.")
     if A.dtype not in _SAFE:
-        A = A.astype(np.float32 if A.dtype == np.float16 else np.float64)
+        with np.errstate(over="ignore"):  # long doubles past float64 are named just below
+            A = A.astype(np.float32 if A.dtype == np.float16 else np.float64)
     _check_finite(A, name)
     return A
 
@@ -51,17 +59,20 @@ def _check_finite(A: Array, name: str) -> None:
         )
 
 
-def check_scale(A: Array, name: str = "X", zero_ok: bool = False) -> Array:
-    """A itself, if its squares neither overflow nor vanish."""
+def check_scale(
+    A: Array, name: str = "X", zero_ok: bool = False, dtype: np.dtype | None = None
+) -> Array:
+    """A itself, if its squares neither overflow nor vanish in its own or the given type."""
+    dtype = dtype or A.dtype
     largest = max(float(A.max()), -float(A.min()))
     if largest == 0 and zero_ok:
         return A
     if largest == 0:
-        raise ValueError(f"{name} is all zeros: there is nothing to factorize.")
-    low, high = _SAFE[A.dtype]
+        raise ValueError(f"{name} is all zeros: there is nothing to work with.")
+    low, high = _SAFE[dtype]
     if not low <= largest <= high:
         raise ValueError(
-            f"{name}'s largest entry is {largest:.3g}, outside [{low:g}, {high:g}] where {A.dtype} "
+            f"{name}'s largest entry is {largest:.3g}, outside [{low:g}, {high:g}] where {dtype} "
             f"squares are safe. Divide {name} by {largest:.3g} first; the factors scale with it."
         )
     return A

@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from deepmf.constraints.base import Constraint
+from deepmf.parameters import check_number
 from deepmf.quadratic import Array
 
 
@@ -46,6 +47,8 @@ class Box(Constraint):
     separable = "entries"
 
     def __init__(self, lower: float = 0.0, upper: float = 1.0) -> None:
+        for name, value in (("lower", lower), ("upper", upper)):
+            check_number(f"Box's {name}", value, -math.inf)
         if not lower < upper:
             raise ValueError(f"Box needs lower < upper, got lower={lower} and upper={upper}.")
         self.lower = lower
@@ -56,3 +59,9 @@ class Box(Constraint):
     def project(self, M: Array) -> Array:
         """min(max(M, lower), upper)."""
         return np.clip(M, float(self.lower), float(self.upper))
+
+    def scales(self, M: Array) -> Array | None:
+        """Column maxima over the upper bound, where they exceed it."""
+        if not 0 < self.upper < math.inf:
+            return None
+        return np.maximum(M.max(axis=0) / self.upper, 1.0)

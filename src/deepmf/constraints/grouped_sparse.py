@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from deepmf.constraints.base import Constraint
+from deepmf.parameters import check_number
 from deepmf.quadratic import Array
 
 _MAX_STEPS = 100
@@ -35,8 +36,7 @@ class GroupedSparse(Constraint):
     convex = False
 
     def __init__(self, sparsity: float = 0.5, nonnegative: bool = True) -> None:
-        if not 0 <= sparsity <= 1:
-            raise ValueError(f"GroupedSparse needs a sparsity in [0, 1], got {sparsity}.")
+        check_number("GroupedSparse's sparsity", sparsity, 0, 1)
         self.sparsity = sparsity
         self.nonnegative = nonnegative
 

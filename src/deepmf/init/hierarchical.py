@@ -69,7 +69,7 @@ def _prepare_split(panels: Panels, leaf: _Leaf) -> None:
     U, s = panels.leading(2, leaf.members)
     if s[1] <= 1e-7 * s[0]:
         return
-    score = _rank_two_scores(U, panels.dot(U)[:, leaf.members])
+    score = _rank_two_scores(U, panels.dot(U)[:, leaf.members] / s[0])  # free of scale
     upper = score > _best_threshold(score)
     if upper.all() or not upper.any():
         return

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar, Literal
 
 import numpy as np
 
-from deepmf.parameters import Parametrized
+from deepmf.parameters import Parametrized, check_number
 from deepmf.quadratic import Array, Quadratic
 from deepmf.state import State
 
@@ -29,6 +30,9 @@ class Loss(Parametrized):
 
     errors: ClassVar[Literal["layer", "data"]] = "layer"
     """Which errors the loss is made of: ||W_{l-1} - W_l H_l||^2 or ||X - W_l H_l...H_1||^2."""
+
+    def check_depth(self, depth: int) -> None:
+        """Refuse, before any work is done, weights that do not fit the number of layers."""
 
     def weights(self, errors: Array, sizes: Array) -> Array:
         """Layer weights from each layer's error and the size of what it approximates."""
@@ -58,9 +62,10 @@ def floored(errors: Array, sizes: Array) -> Array:
 
 def layer_weights(given: object, depth: int, what: str) -> Array:
     """[1, g, g, ...] from one number, or [1, *g] from one per layer after the first."""
-    values = np.atleast_1d(np.asarray(given, dtype=float))
-    if values.ndim != 1 or not np.all(np.isfinite(values) & (values >= 0)):
-        raise ValueError(f"{what} must be finite and at least 0, got {given!r}.")
+    listed = list(given) if isinstance(given, Sequence | np.ndarray) else [given]
+    for value in listed:
+        check_number(what, value, 0, 1e30)
+    values = np.array(listed, dtype=float)
     if len(values) not in (1, depth - 1) and depth > 1:
         raise ValueError(
             f"{what} has {len(values)} values for {depth} layers; give one number, "

@@ -39,6 +39,10 @@ class DataCentric(Loss):
     def __init__(self, mu: float | Sequence[float] = 1.0) -> None:
         self.mu = mu
 
+    def check_depth(self, depth: int) -> None:
+        """See `Loss.check_depth`."""
+        layer_weights(self.mu, depth, "mu")
+
     def weights(self, errors: Array, sizes: Array) -> Array:
         """[1, mu_1, ..., mu_{L-1}]."""
         return layer_weights(self.mu, len(errors), "mu")

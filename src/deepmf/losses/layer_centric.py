@@ -42,6 +42,10 @@ class LayerCentric(Multilayer):
         self.lam = lam
         self.calibrate = calibrate
 
+    def check_depth(self, depth: int) -> None:
+        """See `Loss.check_depth`."""
+        layer_weights(self.lam, depth, "lam")
+
     def weights(self, errors: Array, sizes: Array) -> Array:
         """[1, lam_1, ..., lam_{L-1}]."""
         lam = layer_weights(self.lam, len(errors), "lam")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from deepmf.constraints.base import Constraint
-from deepmf.parameters import Parametrized
+from deepmf.parameters import Parametrized, check_number
 from deepmf.quadratic import Array, Quadratic
 
 
@@ -41,10 +41,7 @@ class Regularizer(Parametrized):
     """The constraint a factor with this penalty gets when the user names none."""
 
     def __init__(self, weight: float = 1e-2, relative: bool = True) -> None:
-        if not 0 <= weight < float("inf"):
-            raise ValueError(
-                f"{type(self).__name__} needs a finite weight of at least 0, got {weight}."
-            )
+        check_number(f"{type(self).__name__}'s weight", weight, 0, 1e30)
         self.weight = weight
         self.relative = relative
 

@@ -6,6 +6,7 @@ import numpy as np
 
 from deepmf.constraints.base import Constraint
 from deepmf.constraints.simplex import Simplex
+from deepmf.parameters import check_number
 from deepmf.quadratic import Array, Quadratic
 from deepmf.regularizers.base import Regularizer
 
@@ -33,8 +34,7 @@ class MinVolume(Regularizer):
 
     def __init__(self, weight: float = 1e-2, relative: bool = True, delta: float = 0.1) -> None:
         super().__init__(weight, relative)
-        if not 0 < delta < float("inf"):
-            raise ValueError(f"MinVolume needs a delta above 0, got {delta}.")
+        check_number("MinVolume's delta", delta, 1e-10, 1e10)
         self.delta = delta
 
     def value(self, M: Array) -> float:

@@ -7,7 +7,6 @@ import base64
 import html
 import sys
 import time
-import warnings
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -60,16 +59,15 @@ def main(arguments: list[str] | None = None) -> int:
 
 def fit_scene(scene: Dataset, model: str | Loss) -> Factorization:
     """Minimum-volume deep NMF of the scene, 6 > 4 > 2, from SNPA."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the sweeps are capped on purpose
-        return factorize(
-            scene.X,
-            ranks=[6, 4, 2],
-            model=model,
-            regularizer_W=MinVolume(1e-2),
-            init="snpa",
-            max_iter=_SWEEPS,
-        )
+    return factorize(
+        scene.X,
+        ranks=[6, 4, 2],
+        model=model,
+        regularizer_W=MinVolume(1e-2),
+        init="snpa",
+        max_iter=_SWEEPS,
+        tol=0,
+    )
 
 
 def table(scene: Dataset, fits: Mapping[str, Factorization]) -> list[str]:

@@ -80,7 +80,7 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     >>> from sklearn.datasets import load_digits
     >>> from deepmf import DeepMF
     >>> X = load_digits().data
-    >>> model = DeepMF([16, 8], max_iter=50, tol=1e-3).fit(X)
+    >>> model = DeepMF([16, 8], constraint_W="simplex", tol=1e-3).fit(X)
     >>> model.transform(X).shape, model.components(1).shape, model.links(2).shape
     ((1797, 8), (16, 64), (8, 16))
     """

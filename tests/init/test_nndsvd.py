@@ -1,0 +1,53 @@
+"""NNDSVD against scikit-learn's."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.decomposition._nmf import _initialize_nmf
+
+from deepmf.init import StartError, nndsvd
+from deepmf.panels import DensePanels
+
+
+@pytest.mark.parametrize("shape", [(12, 15), (15, 12), (12, 40), (5, 3)])
+@pytest.mark.parametrize("rank", [1, 3])
+@pytest.mark.parametrize("width", [None, 4])
+def test_scikit_learn_agrees(shape, rank, width):
+    X = np.random.default_rng(0).random(shape)
+    expected, _ = _initialize_nmf(X, rank, init="nndsvd", random_state=0)
+    np.testing.assert_allclose(nndsvd(DensePanels(X, width), rank), expected, atol=2e-6)
+
+
+def test_full_rank():
+    X = np.random.default_rng(0).random((6, 4))
+    expected, _ = _initialize_nmf(X, 4, init="nndsvd", random_state=0)
+    np.testing.assert_allclose(nndsvd(DensePanels(X), 4), expected, atol=2e-6)
+
+
+def test_basis_is_nonnegative_and_of_the_datas_scale():
+    X = np.random.default_rng(0).random((8, 30))
+    W = nndsvd(DensePanels(X), 4)
+    assert W.min() >= 0
+    assert (np.linalg.norm(W, axis=0) > 0).all()
+    np.testing.assert_allclose(nndsvd(DensePanels(100 * X), 4), 10 * W, rtol=1e-8, atol=1e-9)
+
+
+def test_rank_one_data():
+    X = np.outer(np.arange(1.0, 5), np.arange(1.0, 7))
+    W = nndsvd(DensePanels(X), 3)
+    assert np.isfinite(W).all()
+    np.testing.assert_allclose(W[:, 0] / W[0, 0], np.arange(1.0, 5))
+
+
+def test_float32():
+    X = np.random.default_rng(0).random((8, 30))
+    W = nndsvd(DensePanels(X.astype(np.float32)), 3)
+    np.testing.assert_allclose(W, nndsvd(DensePanels(X), 3), atol=1e-4)
+
+
+@pytest.mark.parametrize("shape", [(4, 9), (9, 4)])
+def test_too_large_a_rank_is_refused(shape):
+    panels = DensePanels(np.random.default_rng(0).random(shape))
+    with pytest.raises(StartError, match="at most .* = 4 .* rank 5"):
+        nndsvd(panels, 5)

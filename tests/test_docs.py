@@ -1,0 +1,57 @@
+"""What the README and the guide show must run as it stands."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+BLOCK = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/guide.md"])
+def test_code_blocks_run_in_order(page, tmp_path, monkeypatch):
+    blocks = BLOCK.findall((ROOT / page).read_text(encoding="utf-8"))
+    assert len(blocks) >= 3
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {}
+    for block in blocks:
+        exec(compile(block, page, "exec"), names)
+
+
+@pytest.mark.parametrize("module", ["deepmf.factorize", "deepmf.estimators"])
+def test_docstring_examples(module):
+    result = doctest.testmod(importlib.import_module(module))
+    assert result.attempted > 0
+    assert result.failed == 0
+
+
+@pytest.mark.parametrize("script", sorted((ROOT / "examples").glob("*.py")), ids=lambda p: p.name)
+def test_examples_run(script):
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout
+
+
+@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "docs/guide.md"])
+def test_links_and_named_files_exist(page):
+    text = (ROOT / page).read_text(encoding="utf-8")
+    targets = [t for t in re.findall(r"\]\(([^)#]+)\)", text) if "://" not in t]
+    here = (ROOT / page).parent
+    assert [t for t in targets if not (here / t).exists()] == []
+
+
+def test_the_map_of_the_code_names_every_part():
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    parts = {
+        p.name + "/" * p.is_dir()
+        for p in (ROOT / "src/deepmf").iterdir()
+        if p.name[0] != "_" and p.suffix in ("", ".py") and p.name != "py.typed"
+    }
+    assert sorted(part for part in parts if f"`{part}`" not in text) == []

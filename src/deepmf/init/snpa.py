@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import nnls
 
 from deepmf.constraints.simplex import CappedSimplex
 from deepmf.init.base import StartError
@@ -13,6 +14,9 @@ from deepmf.solvers.projected_gradient import FastProjectedGradient
 
 _NEGLIGIBLE = {np.dtype(np.float64): 1e-10, np.dtype(np.float32): 1e-9}
 """Squared distance, relative to the largest column, at which no further vertex is left."""
+
+_SUSPECT = 1e-4
+"""Squared distance, likewise relative, below which it is computed exactly before it is believed."""
 
 _TIE = 1e-6
 _SMALLEST_BATCH = 64
@@ -52,9 +56,9 @@ class _Hull:
         self.panels = panels
         self.norms2 = panels.column_norms2()
         self.bounds = self.norms2.copy()
-        self.seen = np.zeros(
-            len(self.bounds), dtype=int
-        )  # size of the hull each bound is exact for
+        # For which size of the hull each bound was last computed, and last computed exactly.
+        self.seen = np.zeros(len(self.bounds), dtype=int)
+        self.exact = self.seen.copy()
         self.codes = np.zeros((rank, len(self.bounds)), dtype=panels.dtype)
         self.W = np.empty((panels.shape[0], 0))
 
@@ -65,16 +69,21 @@ class _Hull:
 
     def farthest(self) -> int:
         """The column of largest distance, or among ties the one of largest norm."""
-        batch = _SMALLEST_BATCH
+        batch = exact_batch = _SMALLEST_BATCH
         while True:
             near = np.flatnonzero(self.bounds >= (1 - _TIE) * self.bounds.max())
-            if (self.seen[near] >= self.size).all():
-                return int(near[np.argmax(self.norms2[near])])
-            exact = self.bounds[self.seen == self.size].max(initial=0.0)
-            stale = np.flatnonzero((self.seen < self.size) & (self.bounds >= (1 - _TIE) * exact))
-            top = np.argsort(self.bounds[stale])[::-1][:batch]
-            self._measure(stale[top])
-            batch *= 2
+            if (self.seen[near] < self.size).any():
+                known = self.bounds[self.seen == self.size].max(initial=0.0)
+                stale = (self.seen < self.size) & (self.bounds >= (1 - _TIE) * known)
+                self._measure(self._largest(stale, batch))
+                batch *= 2
+                continue
+            doubtful = self.exact[near] < self.size
+            if doubtful.any() and self.bounds[near[0]] <= _SUSPECT * self.norms2.max():
+                self._measure_exactly(self._largest(self.exact < self.size, exact_batch))
+                exact_batch *= 2
+                continue
+            return int(near[np.argmax(self.norms2[near])])
 
     def add(self, j: int) -> None:
         """Make column j a vertex, coded by itself alone."""
@@ -82,7 +91,12 @@ class _Hull:
         self.codes[self.size, j] = 1
         self.W = np.column_stack([self.W, self.panels.columns([j])])
         self.bounds[j] = 0
-        self.seen[j] = np.iinfo(int).max
+        self.seen[j] = self.exact[j] = np.iinfo(int).max
+
+    def _largest(self, among: NDArray[np.bool_], count: int) -> NDArray[np.intp]:
+        """The columns of largest bound among some."""
+        index = np.flatnonzero(among)
+        return index[np.argsort(self.bounds[index])[::-1][:count]]
 
     def _measure(self, index: NDArray[np.intp]) -> None:
         """Distances of some columns, their codes warm-started."""
@@ -95,3 +109,16 @@ class _Hull:
         distance = self.norms2[index] - np.sum(H * (q.C - q.gradient(H)), axis=0)
         self.bounds[index] = np.clip(distance, 0, self.bounds[index])
         self.seen[index] = k
+
+    def _measure_exactly(self, index: NDArray[np.intp]) -> None:
+        """The same by an active set: NNLS with a slack and a heavy row for sum h + slack = 1."""
+        heavy = 1e5 * float(np.sqrt(self.norms2.max()))
+        A = np.vstack(
+            [np.column_stack([self.W, np.zeros(len(self.W))]), heavy * np.ones(self.size + 1)]
+        )
+        for j, x in zip(index, self.panels.columns(index).T):
+            h = nnls(A, np.append(x, heavy))[0][:-1]
+            h /= max(h.sum(), 1.0)
+            self.bounds[j] = min(self.bounds[j], np.sum((x - self.W @ h) ** 2))
+            self.codes[: self.size, j] = h
+        self.seen[index] = self.exact[index] = self.size

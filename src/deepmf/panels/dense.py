@@ -36,7 +36,8 @@ class DensePanels(Panels):
         self.shape = (X.shape[0], X.shape[1])
         self.dtype = X.dtype
         self.width = _WIDTH if width is None else width
-        if not isinstance(self.width, int | np.integer) or self.width < 1:
+        integer = isinstance(self.width, int | np.integer) and not isinstance(self.width, bool)
+        if not integer or self.width < 1:
             raise ValueError(f"panel_size must be an integer of at least 1, got {width!r}.")
         self.count = -(-X.shape[1] // self.width)
         self._norms2 = np.empty(X.shape[1])

@@ -85,7 +85,8 @@ class _Descent:
         length = self._sum(D * D)
         self.first = np.where(self.first < 0, length, self.first)
 
-        better = self.moving & (change <= 0)  # false for NaN too
+        # False for NaN too. An extrapolated point that projects back onto M says nothing of M.
+        better = self.moving & (change <= 0) & ((length > 0) | self.fresh)
         self.moving &= np.where(better, length > self.tol**2 * self.first, ~self.fresh)
         self._advance(new, Hnew, D, HD, better)
         if self.by_column and 2 * np.count_nonzero(self.moving) < len(self.moving):

@@ -164,9 +164,7 @@ def test_transpose(terms, linear):
 
 
 def test_column_separability():
-    separable = [
-        name for name, terms in SIDES.items() if Quadratic.of(*terms, C).column_separable
-    ]
+    separable = [name for name, terms in SIDES.items() if Quadratic.of(*terms, C).column_separable]
     assert separable == ["identity", "scaled identity", "left", "left, scaled"]
     for name, (A, B) in SIDES.items():
         q = Quadratic.of(A, B, C)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
@@ -11,7 +10,7 @@ from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from deepmf.factorization import Factorization
+from deepmf.factorization import Factorization, layer_number
 from deepmf.factorize import factorize
 from deepmf.fit import Callback
 from deepmf.history import History
@@ -132,7 +131,7 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         settings = self.get_params(deep=False)
         chosen = settings.pop("layer")
         f = factorize(X.T, settings.pop("ranks"), **settings)
-        self.layer_ = _layer_number(chosen, f.depth)
+        self.layer_ = layer_number(chosen, f.depth)
         self.factorization_: Factorization = f
         self.history_: History = f.history
         self.stop_reason_ = f.stop_reason
@@ -188,7 +187,7 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         return -float(np.mean(np.square(R), dtype=np.float64))
 
     def _number(self, layer: int | None) -> int:
-        return self.layer_ if layer is None else _layer_number(layer, self.factorization_.depth)
+        return self.layer_ if layer is None else layer_number(layer, self.factorization_.depth)
 
     def _check_container(self, number: int) -> None:
         """Column names of set_output belong to the estimator's own layer."""
@@ -216,12 +215,3 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         tags.input_tags.positive_only = not self._accepts_negative()
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
-
-
-def _layer_number(layer: object, depth: int) -> int:
-    """1..depth from a layer counted from 1, or from the end with negative numbers."""
-    if isinstance(layer, Integral) and not isinstance(layer, bool):
-        number = int(layer) + depth + 1 if layer < 0 else int(layer)
-        if 1 <= number <= depth:
-            return number
-    raise ValueError(f"layer must be between 1 and {depth}, or -1 for the last; got {layer!r}.")

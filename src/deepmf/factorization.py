@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 import zipfile
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from numbers import Integral
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from deepmf.files import write_whole
 from deepmf.history import History
 from deepmf.metrics import links
+from deepmf.names import UnknownNameError
 from deepmf.panels import Coding, DensePanels
 from deepmf.parameters import Parametrized
 from deepmf.problem import Problem, problem_from_spec
@@ -24,7 +26,17 @@ from deepmf.solvers import FastProjectedGradient
 from deepmf.validation import check_matrix, check_scale
 
 _FORMAT = "deepmf factorization 1"
-_UNREADABLE = (KeyError, ValueError, TypeError, EOFError, OSError, zipfile.BadZipFile, zlib.error)
+_UNREADABLE = (
+    LookupError,
+    ValueError,
+    TypeError,
+    EOFError,
+    OSError,
+    zipfile.BadZipFile,
+    zlib.error,
+)
+"""What NumPy and its friends raise on files that are cut, damaged or something else."""
+
 _ENCODE_ITER = 2000
 _ENCODE_TOL = 1e-6
 
@@ -41,8 +53,8 @@ class Factorization:
         ``W[l]`` is m x r_{l+1}, ``H[0]`` is r_1 x n, ``H[l]`` is r_{l+1} x r_l.
     history : History
         Per sweep: objective, errors of both kinds per layer, time.
-    stop_reason : {"tol", "max_iter", "max_time", "callback"}
-        Why the fit ended.
+    stop_reason : {"tol", "max_iter", "max_time", "callback", "diverged"}
+        Why the fit ended; only ``"trigeorgis"`` can diverge.
     weights : array
         Weight of each layer's term in the loss (lambda or mu), 1 for the first.
     problem : Problem
@@ -84,7 +96,7 @@ class Factorization:
     def links(self, layer: int) -> Array:
         """H_l(i, j) / sum_i H_l(i, j): share of component i in component j of the layer before."""
         if self._index(layer) == 0:
-            raise ValueError("links(1) would tie components to data points; see codes(1).")
+            raise ValueError("Layer 1 links components to data points: these are its codes.")
         return links(self.H[self._index(layer)])
 
     def reconstruct(self, layer: int) -> Array:
@@ -131,14 +143,7 @@ class Factorization:
             "settings": self.problem.spec(),
         }
         arrays["meta"] = np.array(json.dumps(meta))
-        handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=target.name, suffix=".part")
-        try:
-            with os.fdopen(handle, "wb") as file:
-                np.savez_compressed(file, **arrays)  # type: ignore[arg-type]
-            os.replace(temporary, target)
-        except BaseException:
-            Path(temporary).unlink(missing_ok=True)
-            raise
+        write_whole(target, lambda file: np.savez_compressed(file, **arrays))  # type: ignore[arg-type]
         return target
 
     @classmethod
@@ -155,7 +160,7 @@ class Factorization:
             Your own constraints, regularisers, losses and solvers that the fit used.
         """
         try:
-            with np.load(path, allow_pickle=False) as file:
+            with open(path, "rb") as handle, np.load(handle, allow_pickle=False) as file:
                 arrays = {name: file[name] for name in file.files}
             meta = json.loads(str(arrays["meta"]))
             if meta["format"] != _FORMAT:
@@ -166,19 +171,20 @@ class Factorization:
             )
             W, H = ([arrays[f"{name}{k}"] for k in layers] for name in "WH")
             encoder = (arrays["encoder_A"], arrays["encoder_G"], float(meta["strength"]))
-            stop_reason, weights, settings = (
-                meta["stop_reason"],
-                arrays["weights"],
-                meta["settings"],
-            )
+            weights, stop_reason = arrays["weights"], str(meta["stop_reason"])
+            problem = problem_from_spec(meta["settings"], custom)
         except FileNotFoundError:
             raise FileNotFoundError(f"There is no file {os.fspath(path)!r}.") from None
+        except UnknownNameError as error:
+            raise ValueError(
+                f"{os.fspath(path)!r} was fitted with a class that is not deepmf's own. {error} "
+                f"Pass the class: Factorization.load(path, custom=[...])."
+            ) from None
         except _UNREADABLE as error:
             raise ValueError(
                 f"{os.fspath(path)!r} is not a whole deepmf factorization "
-                f"({type(error).__name__}: {error}). Save it again with Factorization.save."
+                f"({type(error).__name__}). Save it again with Factorization.save."
             ) from None
-        problem = problem_from_spec(settings, custom)
         return cls(W, H, history, stop_reason, weights, problem, encoder)
 
     def __str__(self) -> str:
@@ -195,6 +201,13 @@ class Factorization:
         return H
 
     def _index(self, layer: int) -> int:
-        if not 1 <= layer <= self.depth:
-            raise ValueError(f"layer must be between 1 and {self.depth}, got {layer!r}.")
-        return layer - 1
+        return layer_number(layer, self.depth) - 1
+
+
+def layer_number(layer: object, depth: int) -> int:
+    """1..depth from a layer counted from 1, or from the end with negative numbers."""
+    if isinstance(layer, Integral) and not isinstance(layer, bool):
+        number = int(layer) + depth + 1 if layer < 0 else int(layer)
+        if 1 <= number <= depth:
+            return number
+    raise ValueError(f"layer must be between 1 and {depth}, or -1 for the last; got {layer!r}.")

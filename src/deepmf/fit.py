@@ -24,7 +24,10 @@ from deepmf.sweep import Sweep, squared_errors
 Callback = Callable[[Progress], object]
 """Called after every sweep; a true return value stops the fit."""
 
-_GRAVITY = ("tol", "max_iter", "max_time", "callback")
+_GRAVITY = ("tol", "max_iter", "max_time", "callback", "diverged")
+
+_DIVERGED = 1e8
+"""Relative squared error at which a model without a loss of its own is given up."""
 
 
 @dataclass(frozen=True)
@@ -163,6 +166,8 @@ class _Run:
         decrease = rows[-2].objective - now.objective
         if record and [call for call in c.callbacks or () if call(now)]:
             return "callback"
+        if not consistent and not max(now.layer_errors.max(), now.data_errors.max()) < _DIVERGED:
+            return "diverged"
         if c.max_time is not None and now.time >= c.max_time:
             return "max_time"
         if c.tol > 0 and (decrease if consistent else abs(decrease)) <= c.tol * fit_term:

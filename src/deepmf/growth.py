@@ -34,6 +34,11 @@ def add_layer(
 ) -> None:
     """Append W_l and H_l to the state (H_1 to the panels), feasible for the layer's constraints."""
     k = s.depth
+    if k and not s.W[k - 1].any():
+        raise ValueError(
+            f"Layer {k} shrank to zero, so there is nothing for layer {k + 1} to work with. "
+            f"Lower the weights of its regularisers, or fix its scale with a simplex constraint."
+        )
     data = panels if k == 0 else DensePanels(s.W[k - 1])
     if isinstance(start, Given):
         W = start.W[k]

@@ -40,6 +40,10 @@ _KINDS: dict[str, tuple[type[Parametrized], tuple[type[Parametrized], ...]]] = {
 }
 
 
+class UnknownNameError(ValueError):
+    """A name that stands for nothing here."""
+
+
 def resolve(kind: str, given: object, custom: Sequence[type[Parametrized]] = ()) -> Any:
     """The object meant by an instance, by a name, or by a spec ``{"name": ..., parameter: ...}``.
 
@@ -73,7 +77,7 @@ def resolve(kind: str, given: object, custom: Sequence[type[Parametrized]] = ())
         raise ValueError(
             f"{kind} got the class {given.__name__}; pass an instance, {given.__name__}()."
         )
-    raise ValueError(
+    raise UnknownNameError(
         f"Unknown {kind} {given!r}: expected one of {', '.join(map(repr, names))}, "
         f"or an instance of deepmf's {base.__name__}."
     )

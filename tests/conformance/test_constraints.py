@@ -457,7 +457,9 @@ def test_no_perturbation_within_the_set_is_better(nonnegative):
     distance = np.linalg.norm(x - P)
     tried = 0
     for _ in range(4000):
-        Z = P + 10 ** rng.uniform(-5, 0) * rng.standard_normal(P.shape) * (rng.random(P.shape) < 0.5)
+        Z = P + 10 ** rng.uniform(-5, 0) * rng.standard_normal(P.shape) * (
+            rng.random(P.shape) < 0.5
+        )
         if nonnegative:
             Z = np.maximum(Z, 0)
         if Z.any() and hoyer_sparsity(Z) >= 0.6:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -45,7 +47,7 @@ CASES = [
     (L1(), lambda M: sum(abs(x) for x in M.ravel()), Nonnegative()),
     (
         Smooth(),
-        lambda M: 0.5 * sum(np.linalg.norm(a - b) ** 2 for a, b in zip(M, M[1:])),
+        lambda M: 0.5 * sum(np.linalg.norm(a - b) ** 2 for a, b in pairwise(M)),
         Unconstrained(),
     ),
 ]
@@ -95,9 +97,7 @@ def test_quadratic_touches(regularizer, written_out, members, shape):
         E = np.zeros(shape)
         E[i, j] = h
         numeric[i, j] = (written_out(M + E) - written_out(M - E)) / (2 * h)
-    np.testing.assert_allclose(
-        np.broadcast_to(q.gradient(M), shape), numeric, rtol=1e-5, atol=1e-6
-    )
+    np.testing.assert_allclose(np.broadcast_to(q.gradient(M), shape), numeric, rtol=1e-5, atol=1e-6)
 
 
 @cases

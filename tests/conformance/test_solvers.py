@@ -331,9 +331,7 @@ def test_a_bad_column_does_not_spread(solver):
 def test_infinite_curvature_keeps_the_start():
     q = Quadratic.of(A=1e200 * np.eye(3), B=1e200 * np.eye(4))
     M = np.ones((3, 4))
-    np.testing.assert_array_equal(
-        FastProjectedGradient().solve(q, Nonnegative(), M, 5, 0.01), M
-    )
+    np.testing.assert_array_equal(FastProjectedGradient().solve(q, Nonnegative(), M, 5, 0.01), M)
 
 
 @pytest.mark.parametrize("solver", SOLVERS, ids=lambda s: s.name)

@@ -82,7 +82,7 @@ def test_too_many_clusters_are_refused():
     directions = np.array([[1.0, 0, 1], [0, 1.0, 1], [0.5, 0.5, 0]])
     X = np.repeat(directions, 10, axis=1) * np.tile(np.arange(1.0, 11), 3)
     assert hierarchical(DensePanels(X), 3).shape == (3, 3)
-    with pytest.raises(StartError, match="only 3 clusters .* rank 4") as caught:
+    with pytest.raises(StartError, match=r"only 3 clusters .* rank 4") as caught:
         hierarchical(DensePanels(X), 4)
     assert "Lower the rank to 3" in str(caught.value)
 

@@ -49,5 +49,5 @@ def test_float32():
 @pytest.mark.parametrize("shape", [(4, 9), (9, 4)])
 def test_too_large_a_rank_is_refused(shape):
     panels = DensePanels(np.random.default_rng(0).random(shape))
-    with pytest.raises(StartError, match="at most .* = 4 .* rank 5"):
+    with pytest.raises(StartError, match=r"at most .* = 4 .* rank 5"):
         nndsvd(panels, 5)

@@ -95,7 +95,7 @@ def _ratio_sum(size: Array, t: float) -> tuple[float, float]:
     left = np.maximum(size - t, 0)
     l1 = left.sum(axis=0)
     l2sq = np.sum(left * left, axis=0)
-    alive = l2sq > 0
+    alive = l2sq * np.sqrt(l2sq) > 0
     l1, l2sq, count = l1[alive], l2sq[alive], np.count_nonzero(left[:, alive], axis=0)
     l2 = np.sqrt(l2sq)
     value = float(np.sum(l1 / l2)) + (size.shape[1] - len(l1))
@@ -122,7 +122,7 @@ def _threshold(size: Array, budget: float) -> float:
             low = t
         else:
             high = t
-        if abs(value - budget) <= 1e-10 * budget:
+        if abs(value - budget) <= 1e-13 * budget:
             return t
         if high - low <= 1e-15:
             break

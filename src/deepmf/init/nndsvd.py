@@ -10,9 +10,10 @@ from deepmf.quadratic import Array
 
 
 def nndsvd(panels: Panels, rank: int, rng: np.random.Generator | None = None) -> Array:
-    """Columns sqrt(s |u_+| |v_+|) u_+/|u_+|, or the negative parts where their product is larger.
+    """Columns along u_+, or along u_- where the negative parts are heavier.
 
     X ~ sum_j s_j u_j v_j'; each term's sign is chosen by the heavier of (u_+, v_+) and (u_-, v_-).
+    Columns are scaled to the data: the largest code of each term is 1.
     """
     if rank > min(panels.shape):
         raise StartError(
@@ -26,7 +27,7 @@ def nndsvd(panels: Panels, rank: int, rng: np.random.Generator | None = None) ->
         sides = [(np.maximum(sign * U[:, j], 0), np.maximum(sign * SV[j], 0)) for sign in (1, -1)]
         u, sv = max(sides, key=lambda side: _norm(side[0]) * _norm(side[1]))
         if _norm(u) > 0:
-            W[:, j] = np.sqrt(_norm(sv)) * u / np.sqrt(_norm(u))
+            W[:, j] = sv.max() * u
     return W
 
 

@@ -34,17 +34,17 @@ class MinVolume(Regularizer):
 
     def __init__(self, weight: float = 1e-2, relative: bool = True, delta: float = 0.1) -> None:
         super().__init__(weight, relative)
-        check_number("MinVolume's delta", delta, 1e-10, 1e10)
+        check_number("MinVolume's delta", delta, 1e-30, 1e30)
         self.delta = delta
 
     def value(self, M: Array) -> float:
         """1/2 logdet(M'M + delta I)."""
-        return 0.5 * float(np.linalg.slogdet(self._gram(M))[1])
+        return 0.5 * float(np.log(self._eigen(M)[0]).sum())
 
     def majorize(self, M: Array) -> Quadratic:
         """Quadratic with B = (M'M + delta I)^{-1}."""
-        Z = np.linalg.inv(self._gram(M))
-        return Quadratic.of(B=(Z + Z.T) / 2)
+        values, U = self._eigen(M)
+        return Quadratic.of(B=(U / values) @ U.T)
 
     def strength(self, value: float, error: float) -> float:
         """Kappa of section 6, the division kept away from a logdet that happens to vanish."""
@@ -59,5 +59,7 @@ class MinVolume(Regularizer):
             "use a simplex constraint on this factor or on its partner"
         )
 
-    def _gram(self, M: Array) -> Array:
-        return M.T @ M + self.delta * np.eye(M.shape[1])
+    def _eigen(self, M: Array) -> tuple[Array, Array]:
+        """Eigenvalues and vectors of M'M + delta I, none below delta whatever the rounding."""
+        values, U = np.linalg.eigh(M.T @ M)
+        return np.maximum(values, 0) + self.delta, U

@@ -8,9 +8,7 @@ from numpy.typing import NDArray
 from deepmf.constraints.base import Constraint
 from deepmf.quadratic import Array, Quadratic
 from deepmf.solvers.base import Solver
-
-_ALPHA = 0.05
-"""alpha_1 of Algorithm 4; a small value starts with strong extrapolation."""
+from deepmf.solvers.dispatch import FIRST_ALPHA, compiled_solve
 
 
 class FastProjectedGradient(Solver):
@@ -36,6 +34,9 @@ class FastProjectedGradient(Solver):
         lipschitz = q.lipschitz()
         if not 0 < lipschitz < np.inf:
             return M
+        fast = compiled_solve(q, constraint, M, 1 / lipschitz, max_iter, tol, self.accelerated)
+        if fast is not None:
+            return fast
         run = _Descent(q, constraint, M, 1 / lipschitz, tol, self.accelerated)
         for _ in range(max_iter):
             if not run.step():
@@ -69,7 +70,7 @@ class _Descent:
         self.Y, self.HY = self.M, self.HM
         self.C = np.broadcast_to(np.asarray(q.C, dtype=M.dtype), M.shape)
         groups = M.shape[1] if self.by_column else 1
-        self.alpha = np.full(groups, _ALPHA, dtype=M.dtype)
+        self.alpha = np.full(groups, FIRST_ALPHA, dtype=M.dtype)
         self.moving = np.ones(groups, dtype=bool)  # false once converged: M stays as it is
         self.fresh = np.ones(groups, dtype=bool)  # Y = M: the next step is a plain one
         self.first = np.full(groups, -1.0)  # squared length of the first step
@@ -105,7 +106,7 @@ class _Descent:
             a2 = self.alpha**2
             following = (np.sqrt(a2 * a2 + 4 * a2) - a2) / 2
             beta = np.where(better, self.alpha * (1 - self.alpha) / (a2 + following), 0)
-            self.alpha = np.where(better, following, _ALPHA).astype(new.dtype, copy=False)
+            self.alpha = np.where(better, following, FIRST_ALPHA).astype(new.dtype, copy=False)
             beta = beta.astype(new.dtype, copy=False)
             self.Y, self.HY = self.M + beta * D, self.HM + beta * HD
             self.fresh = ~better

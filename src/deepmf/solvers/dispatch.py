@@ -1,0 +1,95 @@
+"""Which blocks go to the compiled kernels."""
+
+from __future__ import annotations
+
+from functools import cache
+from types import ModuleType
+
+import numpy as np
+
+from deepmf.constraints import Box, CappedSimplex, Constraint, Nonnegative, Simplex, Unconstrained
+from deepmf.quadratic import Array, Quadratic
+
+FIRST_ALPHA = 0.05
+"""alpha_1 of Algorithm 4; a small value starts with strong extrapolation."""
+
+_LARGEST_RANK = 32
+"""Up to here the kernel's loops beat BLAS with NumPy around it."""
+
+_LARGEST_BLOCK = 20_000
+"""Entries up to which overhead, not arithmetic, decides the time of a block updated as a whole."""
+
+
+@cache
+def _kernels() -> ModuleType | None:
+    """The compiled kernels, or ``None`` where Numba is missing; imported on first use."""
+    try:
+        from deepmf.solvers import compiled
+    except ImportError:
+        return None
+    return compiled
+
+
+def _kind(kernels: ModuleType, constraint: Constraint) -> tuple[int, float, float] | None:
+    """The kernel's name for a set. Exact types only: a subclass may project elsewhere."""
+    match constraint:
+        case Box() if type(constraint) is Box:
+            return kernels.BOX, float(constraint.lower), float(constraint.upper)
+    kinds = {
+        Unconstrained: kernels.NONE,
+        Nonnegative: kernels.NONNEGATIVE,
+        Simplex: kernels.SIMPLEX,
+        CappedSimplex: kernels.CAPPED,
+    }
+    kind = kinds.get(type(constraint))
+    return None if kind is None else (kind, 0.0, 0.0)
+
+
+def compiled_solve(
+    q: Quadratic,
+    constraint: Constraint,
+    M: Array,
+    step: float,
+    max_iter: int,
+    tol: float,
+    accelerated: bool,
+) -> Array | None:
+    """The block solved by a kernel, or ``None`` where none applies."""
+    kernels = _kernels()
+    if kernels is None or len(q.terms) != 1:
+        return None
+    kind = _kind(kernels, constraint)
+    (A, B) = q.terms[0]
+    if kind is None:
+        return None
+    dtype = M.dtype.type
+    C = np.broadcast_to(np.asarray(q.C, dtype=dtype), M.shape)
+    settings = (
+        dtype(step), kind[0], dtype(kind[1]), dtype(kind[2]),
+        max_iter, dtype(tol * tol), dtype(FIRST_ALPHA), accelerated,
+    )  # fmt: skip
+    if q.column_separable:
+        if len(M) > _LARGEST_RANK or isinstance(A, float):
+            return None
+        out = np.empty_like(M)
+        kernels.columns(_matrix(float(B) * A, dtype), C, M, out, *settings)
+        return out
+    if M.size > _LARGEST_BLOCK:
+        return None
+    left, right = not isinstance(A, float), not isinstance(B, float)
+    scale = (1.0 if left else float(A)) * (1.0 if right else float(B))
+    none = np.empty((0, 0), dtype)
+    return kernels.block(
+        _matrix(A, dtype) if left else none,
+        _matrix(B, dtype) if right else none,
+        left,
+        right,
+        dtype(scale),
+        np.ascontiguousarray(C),
+        np.ascontiguousarray(M),
+        *settings,
+    )
+
+
+def _matrix(A: object, dtype: type[np.floating]) -> Array:
+    return np.ascontiguousarray(A, dtype=dtype)

@@ -31,14 +31,15 @@ _UNREADABLE = (
     ValueError,
     TypeError,
     EOFError,
+    NotImplementedError,
     OSError,
     zipfile.BadZipFile,
     zlib.error,
 )
 """What NumPy and its friends raise on files that are cut, damaged or something else."""
 
-_ENCODE_ITER = 2000
-_ENCODE_TOL = 1e-6
+_ENCODE_ITER = 5000
+_ENCODE_TOL = 1e-8
 
 
 @dataclass(frozen=True)

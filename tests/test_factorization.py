@@ -73,17 +73,23 @@ def test_links_are_shares(f):
     for layer in (2, 3):
         H = f.H[layer - 1]
         np.testing.assert_allclose(f.links(layer), H / H.sum(axis=0))
-    with pytest.raises(ValueError, match="codes\\(1\\)"):
+    with pytest.raises(ValueError, match="codes"):
         f.links(1)
 
 
-@pytest.mark.parametrize("layer", [0, -1, 4])
+@pytest.mark.parametrize("layer", [0, 4, -4, 1.5, True, "2"])
 @pytest.mark.parametrize("method", ["basis", "codes", "links", "reconstruct"])
 def test_a_layer_out_of_range_is_refused(f, method, layer):
     with pytest.raises(ValueError, match="layer must be between 1 and 3"):
         getattr(f, method)(layer)
     with pytest.raises(ValueError, match="layer must be between 1 and 3"):
         f.encode(X, layer)
+
+
+def test_negative_layers_count_from_the_end(f):
+    np.testing.assert_array_equal(f.basis(-1), f.W[2])
+    np.testing.assert_array_equal(f.codes(-3), f.H[0])
+    np.testing.assert_array_equal(f.links(-1), f.links(3))
 
 
 # --- new data ------------------------------------------------------------------------------------
@@ -103,11 +109,11 @@ def test_encode_is_nonnegative_least_squares():
 
 
 def test_encode_is_least_squares_on_an_ill_conditioned_basis(f):
-    """Codes are not unique to the last digit there; the residual is."""
+    """Codes are hardly determined there; the residual is."""
     new = np.random.default_rng(1).random((8, 12))
     best = [nnls(f.W[0], x)[1] for x in new.T]
     np.testing.assert_allclose(
-        np.linalg.norm(new - f.W[0] @ f.encode(new), axis=0), best, rtol=1e-6
+        np.linalg.norm(new - f.W[0] @ f.encode(new), axis=0), best, rtol=1e-4
     )
 
 

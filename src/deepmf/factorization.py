@@ -38,7 +38,7 @@ _UNREADABLE = (
 )
 """What NumPy and its friends raise on files that are cut, damaged or something else."""
 
-_ENCODE_ITER = 5000
+_ENCODE_ITER = 20_000
 _ENCODE_TOL = 1e-8
 
 

@@ -19,7 +19,7 @@ from deepmf import (
     Simplex,
     Unconstrained,
 )
-from deepmf.solvers import optimality
+from deepmf.solvers import dispatch, optimality
 
 SOLVERS = [FastProjectedGradient(), ProjectedGradient(), HALS(), Multiplicative()]
 CONSTRAINTS = [
@@ -33,6 +33,16 @@ CONSTRAINTS = [
     GroupedSparse(0.7, nonnegative=False),
 ]
 ROWS, COLS = 5, 7
+
+
+@pytest.fixture(autouse=True, params=["compiled", "numpy"])
+def engine(request, monkeypatch):
+    """Every test twice: with the compiled kernels, and with the NumPy code they stand in for."""
+    if request.param == "numpy":
+        monkeypatch.setattr(dispatch, "_kernels", lambda: None)
+    elif dispatch._kernels() is None:
+        pytest.skip("Numba is not installed")
+    return request.param
 
 
 def psd(size, rng, rank=None):
@@ -232,6 +242,25 @@ def test_extrapolation_past_a_vertex_is_not_convergence(constraint, tol):
         N = FastProjectedGradient().solve(q, constraint, M, 3000, tol)
         worst = max(worst, np.max(np.sum((F @ (N - codes)) ** 2, axis=0)))
     assert worst < 1e-10
+
+
+@pytest.mark.parametrize("solver", [FastProjectedGradient(), ProjectedGradient()], ids=repr)
+@pytest.mark.parametrize("constraint", CONSTRAINTS[:6], ids=repr)
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("name", QUADRATICS)
+def test_compiled_kernels_take_the_same_steps(solver, constraint, dtype, name, engine, monkeypatch):
+    if engine == "numpy":
+        pytest.skip("nothing to compare")
+    q = QUADRATICS[name].astype(np.dtype(dtype))
+    for max_iter, order in ((1, "C"), (2, "F"), (5, "C"), (12, "F")):
+        M = np.array(start(constraint, max_iter), dtype=dtype, order=order)
+        fast = solver.solve(q, constraint, M, max_iter, 0.01)
+        with monkeypatch.context() as patch:
+            patch.setattr(dispatch, "_kernels", lambda: None)
+            plain = solver.solve(q, constraint, M, max_iter, 0.01)
+        assert fast.dtype == plain.dtype == dtype
+        atol = 1e-11 if dtype == np.float64 else 1e-4
+        np.testing.assert_allclose(fast, plain, rtol=0, atol=atol)
 
 
 # --- columns apart -------------------------------------------------------------------------------

@@ -26,7 +26,8 @@ class MinVolume(Regularizer):
     relative : bool
         If false, ``weight`` is kappa itself.
     delta : float
-        Keeps the volume of a rank-deficient W finite.
+        Keeps the volume of a rank-deficient W finite. It is measured against W'W, so with a W of
+        free scale (H on the simplex) the data should be of order 1.
     """
 
     name = "min-volume"

@@ -133,19 +133,16 @@ def columns(
             for k in range(width):
                 if first[k] < 0:
                     first[k] = length[k]
-                better[k] = moving[k] and change[k] <= 0 and (length[k] > 0 or fresh[k])
-                beta[k] = 0
-                if better[k]:
-                    moving[k] = length[k] > tol2 * first[k]
-                    if accelerated:
-                        a2 = alpha[k] * alpha[k]
-                        following = (np.sqrt(a2 * a2 + 4 * a2) - a2) / 2
-                        beta[k] = alpha[k] * (1 - alpha[k]) / (a2 + following)
-                        alpha[k] = following
-                        fresh[k] = False
+                better[k] = moving[k] and change[k] <= 0
+                onward = better[k] and length[k] > tol2 * first[k]
+                moving[k] = moving[k] and (onward or not fresh[k])
+                if onward and accelerated:
+                    a2 = alpha[k] * alpha[k]
+                    following = (np.sqrt(a2 * a2 + 4 * a2) - a2) / 2
+                    beta[k] = alpha[k] * (1 - alpha[k]) / (a2 + following)
+                    alpha[k], fresh[k] = following, False
                 else:
-                    moving[k] = moving[k] and not fresh[k]
-                    alpha[k], fresh[k] = alpha1, True
+                    alpha[k], beta[k], fresh[k] = alpha1, 0, True
                 any_moving = any_moving or moving[k]
             for i in range(r):
                 for k in range(width):
@@ -197,23 +194,25 @@ def block(
                 length += d * d
         if first < 0:
             first = length
-        if change <= 0 and (length > 0 or fresh):
-            beta = 0.0
-            if accelerated:
-                a2 = alpha * alpha
-                following = (np.sqrt(a2 * a2 + 4 * a2) - a2) / 2
-                beta = alpha * (1 - alpha) / (a2 + following)
-                alpha, fresh = following, False
+        better = change <= 0
+        onward = better and length > tol2 * first
+        done = fresh and not onward
+        beta = 0.0
+        if onward and accelerated:
+            a2 = alpha * alpha
+            following = (np.sqrt(a2 * a2 + 4 * a2) - a2) / 2
+            beta = alpha * (1 - alpha) / (a2 + following)
+            alpha, fresh = following, False
+        else:
+            alpha, fresh = alpha1, True
+        if better:
             for i in range(n):
                 for k in range(r):
                     y[i, k] = new[i, k] + beta * (new[i, k] - m[i, k])
                     Hy[i, k] = Hnew[i, k] + beta * (Hnew[i, k] - Hm[i, k])
             m, Hm = new, Hnew
-            if length <= tol2 * first:
-                break
         else:
-            if fresh:
-                break
-            alpha, fresh = alpha1, True
             y, Hy = m.copy(), Hm.copy()
+        if done:
+            break
     return m

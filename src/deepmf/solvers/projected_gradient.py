@@ -10,6 +10,8 @@ from deepmf.quadratic import Array, Quadratic
 from deepmf.solvers.base import Solver
 from deepmf.solvers.dispatch import FIRST_ALPHA, compiled_solve
 
+Mask = NDArray[np.bool_]
+
 
 class FastProjectedGradient(Solver):
     """Restarted fast projected gradient method (FPGM, Algorithm 4).
@@ -86,32 +88,34 @@ class _Descent:
         length = self._sum(D * D)
         self.first = np.where(self.first < 0, length, self.first)
 
-        # False for NaN too. An extrapolated point that projects back onto M says nothing of M.
-        better = self.moving & (change <= 0) & ((length > 0) | self.fresh)
-        self.moving &= np.where(better, length > self.tol**2 * self.first, ~self.fresh)
-        self._advance(new, Hnew, D, HD, better)
+        better = self.moving & (change <= 0)  # false for NaN too
+        small = better & (length <= self.tol**2 * self.first)
+        # Only a plain step tells of M: a short one from an extrapolated point is tried again.
+        self.moving &= np.where(better, ~(small & self.fresh), ~self.fresh)
+        self._advance(new, Hnew, D, HD, better, better & ~small)
         if self.by_column and 2 * np.count_nonzero(self.moving) < len(self.moving):
             self._drop_still_columns()
         return bool(self.moving.any())
 
     def _advance(
-        self, new: Array, Hnew: Array, D: Array, HD: Array, better: NDArray[np.bool_]
+        self, new: Array, Hnew: Array, D: Array, HD: Array, better: Mask, onward: Mask
     ) -> None:
+        """Take the steps that are better, and extrapolate those that go onward."""
         if better.all():
             self.M, self.HM = new, Hnew
         else:
             self.M = np.where(better, new, self.M)
             self.HM = np.where(better, Hnew, self.HM)
-        if self.accelerated:
-            a2 = self.alpha**2
-            following = (np.sqrt(a2 * a2 + 4 * a2) - a2) / 2
-            beta = np.where(better, self.alpha * (1 - self.alpha) / (a2 + following), 0)
-            self.alpha = np.where(better, following, FIRST_ALPHA).astype(new.dtype, copy=False)
-            beta = beta.astype(new.dtype, copy=False)
-            self.Y, self.HY = self.M + beta * D, self.HM + beta * HD
-            self.fresh = ~better
-        else:
+        if not self.accelerated:
             self.Y, self.HY = self.M, self.HM
+            return
+        a2 = self.alpha**2
+        following = (np.sqrt(a2 * a2 + 4 * a2) - a2) / 2
+        beta = np.where(onward, self.alpha * (1 - self.alpha) / (a2 + following), 0)
+        beta = beta.astype(new.dtype, copy=False)
+        self.alpha = np.where(onward, following, FIRST_ALPHA).astype(new.dtype, copy=False)
+        self.Y, self.HY = self.M + beta * D, self.HM + beta * HD
+        self.fresh = ~onward
 
     def _drop_still_columns(self) -> None:
         """Write the columns so far to the result and go on with those that still move."""

@@ -197,6 +197,16 @@ def test_leading(width, order, dtype, lanczos, members, monkeypatch):
     np.testing.assert_allclose(np.abs(np.sum(U * Ux[:, :3], axis=0)), 1, rtol=rtol)
 
 
+def test_leading_by_lanczos_is_accurate(monkeypatch):
+    """Many rows and a spectrum that falls slowly."""
+    monkeypatch.setattr(dense, "_LARGEST_GRAM", 0)
+    X = np.random.default_rng(3).standard_normal((150, 200))
+    U, s = DensePanels(X, 64).leading(4)
+    Ux, sx, _ = np.linalg.svd(X)
+    np.testing.assert_allclose(s, sx[:4], rtol=1e-10)
+    np.testing.assert_allclose(np.abs(np.sum(U * Ux[:, :4], axis=0)), 1, rtol=1e-8)
+
+
 @pytest.mark.parametrize("lanczos", [False, True], ids=["gram", "lanczos"])
 def test_leading_of_degenerate_data(lanczos, monkeypatch):
     if lanczos:

@@ -7,7 +7,12 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn import get_config
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import (
+    BaseEstimator,
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+    clone,
+)
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from deepmf.factorization import Factorization, layer_number
@@ -15,7 +20,9 @@ from deepmf.factorize import factorize
 from deepmf.fit import Callback
 from deepmf.history import History
 from deepmf.names import resolve
+from deepmf.problem import check_ranks
 from deepmf.quadratic import Array
+from deepmf.validation import check_matrix
 
 
 class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -128,10 +135,13 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     def fit(self, X: Any, y: object = None) -> Self:
         """Fit the layers to X (n_samples x n_features); y is ignored."""
         X = validate_data(self, X, dtype=[np.float64, np.float32], ensure_min_samples=1)
-        settings = self.get_params(deep=False)
-        chosen = settings.pop("layer")
+        # Clones: parameters set after the fit must not change what was fitted.
+        settings = {
+            name: value if name in ("init", "callbacks") else clone(value, safe=False)
+            for name, value in self.get_params(deep=False).items()
+        }
+        self.layer_ = layer_number(settings.pop("layer"), len(check_ranks(self.ranks)))
         f = factorize(X.T, settings.pop("ranks"), **settings)
-        self.layer_ = layer_number(chosen, f.depth)
         self.factorization_: Factorization = f
         self.history_: History = f.history
         self.stop_reason_ = f.stop_reason
@@ -144,7 +154,8 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     def transform(self, X: Any, layer: int | None = None) -> Array:
         """Codes of samples, new or old, in the given layer (default: the estimator's own).
 
-        A sample's codes depend on the sample and the components alone, so ``fit_transform(X)`` and
+        A sample's codes depend on the sample and the components alone (unless constraint_H ties
+        samples together, as `GroupedSparse` does); ``fit_transform(X)`` and
         ``fit(X).transform(X)`` are equal.
         """
         check_is_fitted(self)
@@ -157,9 +168,9 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         """Codes @ components(layer): back to features."""
         check_is_fitted(self)
         number = self._number(layer)
-        codes = np.asarray(codes)
+        codes = check_matrix(codes, "codes")
         rank = self.factorization_.ranks[number - 1]
-        if codes.ndim != 2 or codes.shape[1] != rank:
+        if codes.shape[1] != rank:
             raise ValueError(
                 f"codes has shape {codes.shape}; layer {number} needs (n_samples, {rank})."
             )

@@ -111,16 +111,18 @@ class Factorization:
 
             argmin over H in H_1's set of 1/2 <H, A H> - <G'X, H>,    lifted by H_l ... H_2
 
-        with the (A, G) that the model's own update of H_1 uses. Each column is solved by itself.
+        with the (A, G) that the model's own update of H_1 uses. Each column is solved by itself
+        (unless H_1's constraint ties columns together, as `GroupedSparse` does).
         """
         k = self._index(layer)
         A, G, strength = self.encoder
-        panels = DensePanels(check_scale(check_matrix(X), zero_ok=True))
+        first = self.problem.layers[0]
+        data = check_scale(check_matrix(X), zero_ok=True)
+        panels = DensePanels(data, None if first.constraint_H.separable else data.shape[1])
         if panels.shape[0] != len(G):
             raise ValueError(
                 f"X has {panels.shape[0]} rows, but the factorization was fitted to {len(G)}."
             )
-        first = self.problem.layers[0]
         coding = Coding(A, G, first.constraint_H, first.regularizer_H, strength)
         panels.begin(coding)
         panels.update(coding, FastProjectedGradient(), _ENCODE_ITER, _ENCODE_TOL)

@@ -62,7 +62,8 @@ def factorize(
         ``start(panels, rank, rng) -> W``, or a pair of lists of feasible factors. Default:
         ``"nndsvd"``, and ``"random"`` where the rank exceeds the data's dimensions.
     augment : int
-        Sweeps of each layer alone before the next layer is started from its basis.
+        Sweeps of each layer alone before the next layer is started from its basis (multilayer
+        always runs all of ``max_iter`` there).
     solver : str or Solver
         ``"fpgm"`` (default), ``"pg"``, ``"hals"``, ``"mu"``.
     max_iter : int
@@ -114,6 +115,8 @@ def factorize(
         augment=augment,
         callbacks=(callbacks,) if callable(callbacks) else callbacks,
     )
+    if panel_size is None and first.constraint_H.separable is None:
+        panel_size = data.shape[1]  # a set that ties all columns of H_1 needs them in one panel
     panels = DensePanels(data, panel_size)
     if isinstance(init, list | tuple) and len(init) == 2:
         start: Any = check_given(init[0], init[1], problem, panels)

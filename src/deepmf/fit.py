@@ -91,7 +91,7 @@ def fit(
     if joint:
         stages = [run.sweeps(problem.loss, range(depth), control.max_iter, record=True)]
     reason = max((stage.reason for stage in stages), key=_GRAVITY.index)
-    if reason == "max_iter" and control.tol > 0:
+    if reason == "max_iter" and control.tol > 0 and control.max_iter > 0:
         _warn_not_converged(control)
     return Fit(
         run.state,

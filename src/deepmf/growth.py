@@ -78,7 +78,7 @@ def _first_basis(
         raise StartError(f"Layer {k + 1}: {error}") from None
     W = _checked(f"init's W of layer {k + 1}", W, (data.shape[0], layer.rank), data.dtype)
     scales = layer.constraint_W.scales(W)
-    W = layer.constraint_W.project(W if scales is None else W / scales)
+    W = _nearest(W if scales is None else W / scales, layer.constraint_W)
     if problem.solver.keeps_zeros:
         W = np.maximum(W, 1e-2 * np.mean(W))
     if not W.any():
@@ -87,6 +87,12 @@ def _first_basis(
             f"Use another init, or a constraint the data can meet."
         )
     return W
+
+
+def _nearest(W: Array, constraint: Constraint) -> Array:
+    """W projected; columns that vanish (negative data, nonnegative W) are tried the other way."""
+    lost = ~constraint.project(W).any(axis=0)
+    return constraint.project(np.where(lost, -W, W))
 
 
 def check_given(Ws: object, Hs: object, problem: Problem, panels: Panels) -> Given:

@@ -72,6 +72,7 @@ def build_problem(
 ) -> Problem:
     """Resolve names, spread single settings over the layers, and refuse what cannot work."""
     sizes = check_ranks(ranks)
+    _warn_if_increasing(sizes)
     depth = len(sizes)
     W_sets = per_layer("constraint_W", constraint_W, depth)
     H_sets = per_layer("constraint_H", constraint_H, depth)
@@ -112,18 +113,23 @@ def problem_from_spec(spec: dict[str, Any], custom: Sequence[type[Parametrized]]
 
 
 def check_ranks(ranks: object) -> list[int]:
-    """Positive integers, one per layer; warns where they increase."""
+    """Positive integers, one per layer."""
     values: list[Any] = []
     if isinstance(ranks, Integral):
         values = [ranks]
-    elif isinstance(ranks, Sequence | np.ndarray) and not isinstance(ranks, str | bytes):
+    elif isinstance(ranks, np.ndarray):
+        values = np.atleast_1d(ranks).tolist()
+    elif isinstance(ranks, Sequence) and not isinstance(ranks, str | bytes):
         values = list(ranks)
     if not values:
         raise ValueError(f"ranks must be a list of integers such as [6, 4, 2], got {ranks!r}.")
     for r in values:
         if not isinstance(r, Integral) or isinstance(r, bool) or r < 1:
             raise ValueError(f"ranks must be integers of at least 1, got {r!r} in {values}.")
-    sizes = [int(r) for r in values]
+    return [int(r) for r in values]
+
+
+def _warn_if_increasing(sizes: list[int]) -> None:
     if any(b > a for a, b in pairwise(sizes)):
         warnings.warn(
             f"ranks {sizes} increase: a layer at least as wide as the one before can copy it and "
@@ -131,7 +137,6 @@ def check_ranks(ranks: object) -> list[int]:
             UserWarning,
             stacklevel=4,
         )
-    return sizes
 
 
 def per_layer(name: str, given: object, depth: int) -> list[Any]:

@@ -123,7 +123,7 @@ def _cast(A: Side, dtype: np.dtype) -> Side:
 
 
 def _sum(a: float, A: Side, b: float, B: Side) -> Side:
-    """A A + b B, where a number stands for that multiple of the identity."""
+    """a A + b B, where a number stands for that multiple of the identity."""
     if isinstance(A, float) and isinstance(B, float):
         return a * A + b * B
     size = len(A) if isinstance(B, float) else len(B)  # type: ignore[arg-type]

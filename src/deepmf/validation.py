@@ -40,7 +40,10 @@ def check_matrix(X: Any, name: str = "X") -> Array:
         raise ValueError(f"{name} is empty: its shape is {A.shape}.")
     if A.dtype not in _SAFE:
         with np.errstate(over="ignore"):  # long doubles past float64 are named just below
-            A = A.astype(np.float32 if A.dtype == np.float16 else np.float64)
+            short = (
+                A.dtype.kind == "f" and A.dtype.itemsize <= 4
+            )  # float16, or the other byte order
+            A = A.astype(np.float32 if short else np.float64)
     _check_finite(A, name)
     return A
 

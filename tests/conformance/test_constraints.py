@@ -293,10 +293,11 @@ def test_simplex_by_enumeration_of_faces(size, capped):
 
 
 def test_simplex_keeps_its_digits_far_away():
-    m = np.array([[0.7], [0.2], [-0.5]])
-    near = Simplex().project(m)
-    np.testing.assert_allclose(Simplex().project(m + 1e8), near, atol=1e-7)
-    np.testing.assert_allclose(Simplex().project(m - 1e8), near, atol=1e-7)
+    m = np.array([[0.75], [0.5], [0.25]])
+    near = m - 1 / 6
+    np.testing.assert_allclose(Simplex().project(m), near, rtol=1e-14)
+    for shift in (2.0**30, -(2.0**30)):  # m + shift is exact
+        np.testing.assert_allclose(Simplex().project(m + shift), near, rtol=1e-14)
 
 
 @pytest.mark.parametrize(("lower", "upper"), [(1, 1), (2, 1), (np.nan, 1)])

@@ -99,6 +99,10 @@ def test_zero_columns_are_no_cluster():
     padded = np.c_[X, np.zeros((20, 50))]
     W = hierarchical(DensePanels(padded), 5)
     assert sorted(labels[which(X, W)]) == list(range(5))
+    two = np.c_[np.tile([[1.0], [0.0]], 9), np.zeros((2, 30)), np.tile([[0.0], [2.0]], 9)]
+    np.testing.assert_array_equal(np.sort(hierarchical(DensePanels(two), 2)), [[0, 1], [0, 2]])
+    with pytest.raises(StartError, match="only 2 clusters"):
+        hierarchical(DensePanels(two), 3)
 
 
 # --- the pieces ----------------------------------------------------------------------------------

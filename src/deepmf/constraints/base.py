@@ -39,7 +39,7 @@ class Constraint(Parametrized):
     """Whether the set is bounded, so that it fixes the scale of a factor."""
 
     def project(self, M: Array) -> Array:
-        """Argmin over Z in the set of ||Z - M||. Pure: M is left as it is."""
+        """argmin over Z in the set of ||Z - M||. Pure: M is left as it is."""
         raise NotImplementedError  # pragma: no cover
 
     def violation(self, M: Array) -> float:

@@ -12,6 +12,9 @@ from deepmf.quadratic import Array
 
 _MAX_STEPS = 100
 
+_NOTHING = 1e-30
+"""Squared norm, relative to the matrix's largest entry, at which nothing is left of a column."""
+
 
 class GroupedSparse(Constraint):
     """{M : average Hoyer sparsity of the columns >= sparsity} (and M >= 0).
@@ -52,11 +55,11 @@ class GroupedSparse(Constraint):
         if largest == 0:
             return M
         size = size / largest
+        if np.mean(_column_sparsity(size)) >= self.sparsity:
+            return M
         n, r = M.shape
         budget = r * (math.sqrt(n) - self.sparsity * (math.sqrt(n) - 1))  # of sum ||x_i(t)||_1
         t = float(_threshold(size, budget))  # a NumPy float64 would promote float32
-        if t == 0:
-            return M
         unit = _unit_columns(size, t)
         return np.sign(M) * (largest * np.sum(size * unit, axis=0) * unit)
 
@@ -74,6 +77,8 @@ class GroupedSparse(Constraint):
 
 def _column_sparsity(size: Array) -> Array:
     root = np.sqrt(len(size))
+    top = size.max(axis=0)
+    size = size / np.where(top > 0, top, 1)  # squares of tiny columns would vanish
     l1, l2 = size.sum(axis=0), np.sqrt(np.sum(size * size, axis=0))
     ratio = np.divide(l1, l2, out=np.ones_like(l1), where=l2 > 0)  # a zero column counts as sparse
     return (root - ratio) / (root - 1)
@@ -82,9 +87,11 @@ def _column_sparsity(size: Array) -> Array:
 def _unit_columns(size: Array, t: float) -> Array:
     """(x_i - t)_+ normalised; the unit vector at the largest entry where nothing is left."""
     left = np.maximum(size - t, 0)
-    norms = np.sqrt(np.sum(left * left, axis=0))
-    gone = np.flatnonzero(norms == 0)
+    norms2 = np.sum(left * left, axis=0)
+    gone = np.flatnonzero(norms2 <= _NOTHING)
+    norms = np.sqrt(norms2)
     norms[gone] = 1
+    left[:, gone] = 0
     left /= norms
     left[np.argmax(size[:, gone], axis=0), gone] = 1
     return left
@@ -95,7 +102,7 @@ def _ratio_sum(size: Array, t: float) -> tuple[float, float]:
     left = np.maximum(size - t, 0)
     l1 = left.sum(axis=0)
     l2sq = np.sum(left * left, axis=0)
-    alive = l2sq * np.sqrt(l2sq) > 0
+    alive = l2sq > _NOTHING
     l1, l2sq, count = l1[alive], l2sq[alive], np.count_nonzero(left[:, alive], axis=0)
     l2 = np.sqrt(l2sq)
     value = float(np.sum(l1 / l2)) + (size.shape[1] - len(l1))

@@ -17,7 +17,7 @@ class Simplex(Constraint):
     bounded = True
 
     def project(self, M: Array) -> Array:
-        """Argmin over z >= 0, sum z = 1 of ||z - m||, for each column m."""
+        """argmin over z >= 0, sum z = 1 of ||z - m||, for each column m."""
         return project_simplex(M)
 
     def scales(self, M: Array) -> Array:
@@ -35,7 +35,7 @@ class CappedSimplex(Constraint):
     bounded = True
 
     def project(self, M: Array) -> Array:
-        """Argmin over z >= 0, sum z <= 1 of ||z - m||, for each column m."""
+        """argmin over z >= 0, sum z <= 1 of ||z - m||, for each column m."""
         Z = np.maximum(M, 0)
         over = Z.sum(axis=0) > 1
         if over.any():

@@ -90,7 +90,7 @@ def _rank_two_scores(U: Array, SV: Array) -> Array:
 
 
 def _nnls_two(A: Array, B: Array) -> Array:
-    """Argmin over V >= 0 of 1/2 <V, A V> - <V, B> with two rows, in closed form."""
+    """argmin over V >= 0 of 1/2 <V, A V> - <V, B> with two rows, in closed form."""
     determinant = A[0, 0] * A[1, 1] - A[0, 1] ** 2
     alone = np.maximum(B, 0) / np.maximum(np.diag(A), np.finfo(float).tiny)[:, None]
     gains = alone * np.maximum(B, 0)
@@ -103,7 +103,7 @@ def _nnls_two(A: Array, B: Array) -> Array:
 
 
 def _best_threshold(score: Array) -> float:
-    """Argmin over t of -log(F(t) (1 - F(t))) + exp(G(t)): balanced, and through a sparse region.
+    """argmin over t of -log(F(t) (1 - F(t))) + exp(G(t)): balanced, and through a sparse region.
 
     F(t) is the share of points <= t; G(t) the share within 0.05 of t over that interval's length
     inside [0, 1].

@@ -11,8 +11,8 @@ from deepmf.parameters import Parametrized, check_number
 from deepmf.quadratic import Array, Quadratic
 from deepmf.state import State
 
-_FLOOR = 1e-8
-"""Share of a layer's own size below which its starting error counts as this much."""
+_PERFECT = 1e-6
+"""Share of a layer's own size below which its starting error says nothing of its later one."""
 
 
 class Loss(Parametrized):
@@ -55,9 +55,11 @@ class Loss(Parametrized):
         raise NotImplementedError  # pragma: no cover
 
 
-def floored(errors: Array, sizes: Array) -> Array:
-    """Errors kept above a small share of the sizes, so that a perfect start divides safely."""
-    return np.maximum(errors, _FLOOR * sizes)
+def expected_errors(errors: Array, sizes: Array) -> Array:
+    """The errors; a layer that starts perfect has none to go by, and its size is taken instead."""
+    relative = errors / sizes
+    relative[0] = max(relative[0], _PERFECT)
+    return np.where(relative < _PERFECT, 1.0, relative) * sizes
 
 
 def layer_weights(given: object, depth: int, what: str) -> Array:

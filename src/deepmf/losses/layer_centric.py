@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from deepmf.losses.base import floored, layer_weights
+from deepmf.losses.base import expected_errors, layer_weights
 from deepmf.losses.multilayer import Multilayer
 from deepmf.quadratic import Array, Quadratic
 from deepmf.state import State
@@ -50,7 +50,7 @@ class LayerCentric(Multilayer):
         """[1, lam_1, ..., lam_{L-1}]."""
         lam = layer_weights(self.lam, len(errors), "lam")
         if self.calibrate:
-            err = floored(errors, sizes)
+            err = expected_errors(errors, sizes)
             lam = lam * err[0] / err
         return lam
 

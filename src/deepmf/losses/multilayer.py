@@ -26,12 +26,12 @@ class Multilayer(Loss):
         return s.W[0].T @ s.W[0], s.W[0]
 
     def H(self, s: State, layer: int, w: Array) -> Quadratic:
-        """W W_l'W_l and w W_l'W_{l-1}."""
+        """w W_l'W_l and w W_l'W_{l-1}."""
         W = s.W[layer]
         return w[layer] * Quadratic.of(A=W.T @ W, C=W.T @ s.W[layer - 1])
 
     def W(self, s: State, layer: int, w: Array) -> Quadratic:
-        """W H_l H_l' and w W_{l-1} H_l'."""
+        """w H_l H_l' and w W_{l-1} H_l'."""
         if layer == 0:
             return w[0] * Quadratic.of(B=s.data.HHt, C=s.data.XHt)
         H = s.H[layer]

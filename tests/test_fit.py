@@ -231,20 +231,27 @@ def test_objective_never_increases(model, init):
 
 
 def test_multilayer_history_keeps_the_last_values_of_a_layer_that_stopped_early():
-    best = factorize(X, [4], tol=1e-9, max_iter=5000)
+    rows = []
     Ws, Hs = given(X, [4, 2])
     f = factorize(
         X,
         [4, 2],
         model="multilayer",
-        init=([best.W[0], Ws[1]], [best.H[0], Hs[1]]),
-        tol=1e-6,
+        init=(Ws, Hs),
+        tol=1e-4,
         max_iter=5000,
+        callbacks=rows.append,
     )
-    assert f.n_iter > 3
-    np.testing.assert_array_equal(f.history.layer_errors[2:, 0], f.history.layer_errors[-1, 0])
-    assert f.history.layer_errors[0, 1] > f.history.layer_errors[-1, 1]
-    np.testing.assert_allclose(f.history.data_errors[-1], data_errors(X, f.W, f.H), rtol=1e-6)
+    sweeps = [sum(p.layer == layer for p in rows) for layer in (1, 2)]
+    assert sweeps[0] != sweeps[1]
+    assert max(sweeps) == f.n_iter
+    h = f.history
+    early, stopped = int(np.argmin(sweeps)), min(sweeps)
+    assert h.layer_errors[0, early] > h.layer_errors[stopped, early]
+    np.testing.assert_array_equal(h.layer_errors[stopped:, early], h.layer_errors[-1, early])
+    reference = [np.linalg.norm(Ws[0])]
+    np.testing.assert_allclose(h.layer_errors[-1], layer_errors(X, f.W, f.H, reference), rtol=1e-8)
+    np.testing.assert_allclose(h.data_errors[-1], data_errors(X, f.W, f.H), rtol=1e-8)
 
 
 # --- multilayer is layer after layer -------------------------------------------------------------
@@ -353,6 +360,17 @@ def test_given_factors_are_not_modified():
     factorize(X, [5, 3], init=(Ws, Hs), **SHORT)
     for now, before in zip([*Ws, *Hs], kept):
         np.testing.assert_array_equal(now, before)
+
+
+def test_given_factors_of_another_type():
+    """float32 factors start a float64 fit as the float64 numbers they are."""
+    Ws, Hs = ([M.astype(np.float32) for M in Ms] for Ms in given(X, [5, 3]))
+    f = factorize(X, [5, 3], init=(Ws, Hs), **SHORT)
+    wide = ([M.astype(np.float64) for M in Ms] for Ms in (Ws, Hs))
+    g = factorize(X, [5, 3], init=tuple(wide), **SHORT)
+    for a, b in zip([*f.W, *f.H], [*g.W, *g.H]):
+        np.testing.assert_array_equal(a, b)
+        assert a.dtype == np.float64
 
 
 def test_given_factors_are_checked():

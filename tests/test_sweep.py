@@ -9,6 +9,7 @@ from deepmf import (
     L1,
     Box,
     CappedSimplex,
+    FastProjectedGradient,
     GroupedSparse,
     MinVolume,
     Nonnegative,
@@ -20,9 +21,9 @@ from deepmf import (
 )
 from deepmf.growth import add_layer
 from deepmf.init import random
-from deepmf.panels import DensePanels
+from deepmf.panels import Coding, DensePanels
 from deepmf.problem import build_problem
-from deepmf.state import DataProducts, State
+from deepmf.state import State
 from deepmf.sweep import Sweep, squared_errors
 
 M, N = 8, 30
@@ -257,9 +258,10 @@ def test_tri_dmf_is_not_monotone():
 def state_of(X, Ws, Hs, width=None):
     panels = DensePanels(X, width)
     panels.set_codes(Hs[0])
-    H = panels.get_codes().astype(float)
-    products = DataProducts(X.astype(float) @ H.T, H @ H.T, 0.0)
-    return panels, State(panels.norm2, list(Ws), [np.empty((len(H), 0)), *Hs[1:]], products)
+    W = Ws[0]
+    coding = Coding(W.T @ W, W, Nonnegative())
+    products = panels.update(coding, FastProjectedGradient(), 0, 0)  # of the codes as they are
+    return panels, State(panels.norm2, list(Ws), [np.empty((W.shape[1], 0)), *Hs[1:]], products)
 
 
 def factors(ranks, rng):

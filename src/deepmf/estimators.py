@@ -45,7 +45,7 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         Sets for the components (W) and for the codes and links (H). Default: nonnegative.
     regularizer_W, regularizer_H : None, str, Regularizer, or a list with one per layer
         Penalties on the same.
-    init : None, str, function, or (Ws, Hs)
+    init : None, str, function, a list of these, or (Ws, Hs)
         Where to start. Factors are given in the paper's orientation.
     augment : int
         Sweeps of each layer alone before the next layer is started.

@@ -60,6 +60,8 @@ class Factorization:
         Weight of each layer's term in the loss (lambda or mu), 1 for the first.
     problem : Problem
         Ranks, model, constraints and regularisers.
+    start : int
+        Which of several starts gave it, from 0.
     """
 
     W: list[Array]
@@ -68,6 +70,7 @@ class Factorization:
     stop_reason: str
     weights: Array
     problem: Problem
+    start: int
     encoder: tuple[Array, Array, float] = field(repr=False)
     """(A, G, strength) of the problem that codes new data, see `encode`."""
 
@@ -143,6 +146,7 @@ class Factorization:
             "depth": self.depth,
             "stop_reason": self.stop_reason,
             "strength": strength,
+            "start": self.start,
             "settings": self.problem.spec(),
         }
         arrays["meta"] = np.array(json.dumps(meta))
@@ -175,6 +179,7 @@ class Factorization:
             W, H = ([arrays[f"{name}{k}"] for k in layers] for name in "WH")
             encoder = (arrays["encoder_A"], arrays["encoder_G"], float(meta["strength"]))
             weights, stop_reason = arrays["weights"], str(meta["stop_reason"])
+            start = int(meta["start"])
             problem = problem_from_spec(meta["settings"], custom)
         except FileNotFoundError:
             raise FileNotFoundError(f"There is no file {os.fspath(path)!r}.") from None
@@ -188,7 +193,7 @@ class Factorization:
                 f"{os.fspath(path)!r} is not a whole deepmf factorization "
                 f"({type(error).__name__}). Save it again with Factorization.save."
             ) from None
-        return cls(W, H, history, stop_reason, weights, problem, encoder)
+        return cls(W, H, history, stop_reason, weights, problem, start, encoder)
 
     def __str__(self) -> str:
         model = self.problem.loss.name or type(self.problem.loss).__name__

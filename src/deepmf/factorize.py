@@ -7,7 +7,8 @@ from typing import Any
 
 from deepmf.factorization import Factorization
 from deepmf.fit import Callback, Control, Fit, fit
-from deepmf.growth import check_given
+from deepmf.growth import Given, check_given
+from deepmf.init import Start
 from deepmf.names import resolve_start
 from deepmf.panels import DensePanels, Panels
 from deepmf.problem import Problem, build_problem
@@ -57,10 +58,12 @@ def factorize(
         default for W is ``"simplex"``: every basis vector sums to 1.
     regularizer_W, regularizer_H : None, str, Regularizer, or a list with one per layer
         ``MinVolume``, ``Ridge``, ``L1``, or your own.
-    init : None, str, function, or (Ws, Hs)
+    init : None, str, function, a list of these, or (Ws, Hs)
         ``"snpa"``, ``"hierarchical"``, ``"nndsvd"``, ``"random"``, a function
         ``start(panels, rank, rng) -> W``, or a pair of lists of feasible factors. Default:
-        ``"nndsvd"``, and ``"random"`` where the rank exceeds the data's dimensions.
+        ``"nndsvd"``, and ``"random"`` where the rank exceeds the data's dimensions. A list such as
+        ``["hierarchical", "snpa"]`` fits from each, all weighted as the first, and keeps the one
+        with the lowest objective.
     augment : int
         Sweeps of each layer alone before the next layer is started from its basis (multilayer
         always runs all of ``max_iter`` there).
@@ -118,11 +121,20 @@ def factorize(
     if panel_size is None and first.constraint_H.separable is None:
         panel_size = data.shape[1]  # a set that ties all columns of H_1 needs them in one panel
     panels = DensePanels(data, panel_size)
-    if isinstance(init, list | tuple) and len(init) == 2:
-        start: Any = check_given(init[0], init[1], problem, panels)
-    else:
-        start = resolve_start(init, signed=not first.constraint_W.nonnegative)
-    return _result(fit(panels, problem, start, control, generator(random_state)), panels, problem)
+    starts = _starts(init, problem, panels)
+    done = fit(panels, problem, starts, control, generator(random_state))
+    return _result(done, panels, problem)
+
+
+def _starts(init: object, problem: Problem, panels: Panels) -> list[Start | Given]:
+    """One start, several (a list of names and functions), or the user's own factors."""
+    signed = not problem.layers[0].constraint_W.nonnegative
+    if isinstance(init, list | tuple) and init:
+        if all(isinstance(start, str) or callable(start) for start in init):
+            return [resolve_start(start, signed) for start in init]
+        if len(init) == 2:
+            return [check_given(init[0], init[1], problem, panels)]
+    return [resolve_start(init, signed)]
 
 
 def _result(done: Fit, panels: Panels, problem: Problem) -> Factorization:
@@ -135,6 +147,7 @@ def _result(done: Fit, panels: Panels, problem: Problem) -> Factorization:
         H=[panels.get_codes(), *(own_type(H) for H in s.H[1:])],
         history=done.history,
         stop_reason=done.stop_reason,
+        start=done.start,
         weights=done.weights,
         problem=problem,
         encoder=(coding.A, coding.G, coding.strength),

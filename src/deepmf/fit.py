@@ -12,7 +12,7 @@ import numpy as np
 
 from deepmf.growth import Given, add_layer
 from deepmf.history import History, Progress
-from deepmf.init import Start
+from deepmf.init import Start, StartError
 from deepmf.losses import Loss, Multilayer
 from deepmf.panels import Coding, Panels
 from deepmf.parameters import check_number
@@ -25,6 +25,9 @@ Callback = Callable[[Progress], object]
 """Called after every sweep; a true return value stops the fit."""
 
 _GRAVITY = ("tol", "max_iter", "max_time", "callback", "diverged")
+
+_CUT = ("max_time", "callback")
+"""Reasons that end not only this run of sweeps but all that would follow."""
 
 _DIVERGED = 1e8
 """Relative squared error at which a model without a loss of its own is given up."""
@@ -67,38 +70,81 @@ class Fit:
     coding: Coding
     history: History
     stop_reason: str
+    start: int
+    """Which of the starts it came from."""
 
 
 def fit(
     panels: Panels,
     problem: Problem,
-    start: Start | Given,
+    starts: Sequence[Start | Given],
     control: Control,
     rng: np.random.Generator,
 ) -> Fit:
-    """Algorithm 1 (multilayer) or Algorithms 2 and 3 (all layers in turn)."""
+    """The fit from each start in turn; the one with the lowest objective.
+
+    All are weighted as the first one was when it began, so that their objectives compare.
+    """
     check_against_data(problem, panels)
-    run = _Run(panels, problem, control)
+    began = time.perf_counter()
+    best: Fit | None = None
+    codes = panels.get_codes()
+    like: list[_Stage] = []
+    failure: StartError | None = None
+    for number, start in enumerate(starts):
+        if best is not None and best.stop_reason in _CUT:
+            break
+        try:
+            stages, state = _fit_once(_Run(panels, problem, control, began), start, rng, like)
+        except StartError as error:
+            failure = error
+            continue
+        like = like or stages
+        done = _finished(problem, stages, state, number)
+        if best is None or not best.history.objective[-1] <= done.history.objective[-1]:
+            best, codes = done, panels.get_codes()
+    if best is None:
+        raise failure or StartError("There is no start to fit from.")
+    panels.set_codes(codes)
+    if best.stop_reason == "max_iter" and control.tol > 0 and control.max_iter > 0:
+        _warn_not_converged(control)
+    return best
+
+
+def _fit_once(
+    run: _Run, start: Start | Given, rng: np.random.Generator, like: list[_Stage]
+) -> tuple[list[_Stage], State]:
+    """Algorithm 1 (multilayer) or Algorithms 2 and 3 (all layers in turn)."""
+    problem, control = run.problem, run.control
     joint, depth = problem.loss.joint, len(problem.layers)
     alone = control.augment if joint else control.max_iter
+    models: list[Sweep | None] = [stage.sweep for stage in like]
+    models = models or [None] * (depth + 1)
     stages: list[_Stage] = []
     for k in range(depth):
-        add_layer(panels, run.state, problem, start, rng)
+        add_layer(run.panels, run.state, problem, start, rng)
         run.sizes.append(float(np.sum(run.state.W[k] ** 2)))
         if not joint or alone:
-            cut = any(stage.reason in ("callback", "max_time") for stage in stages)
-            stages.append(run.sweeps(Multilayer(), [k], 0 if cut else alone, record=not joint))
+            cut = any(stage.reason in _CUT for stage in stages)
+            limit, model = 0 if cut else alone, models[len(stages)]
+            stages.append(run.sweeps(Multilayer(), [k], limit, model, record=not joint))
     if joint:
-        stages = [run.sweeps(problem.loss, range(depth), control.max_iter, record=True)]
-    reason = max((stage.reason for stage in stages), key=_GRAVITY.index)
-    if reason == "max_iter" and control.tol > 0 and control.max_iter > 0:
-        _warn_not_converged(control)
+        model = models[len(stages)]
+        stages.append(run.sweeps(problem.loss, range(depth), control.max_iter, model, record=True))
+    return stages, run.state
+
+
+def _finished(problem: Problem, stages: list[_Stage], state: State, start: int) -> Fit:
+    joint = problem.loss.joint
+    main = stages[-1:] if joint else stages
+    coder = main[0].sweep  # of the stage that coded the data
     return Fit(
-        run.state,
-        stages[0].sweep.weights if joint else np.ones(depth),
-        stages[0].sweep.coding(),  # of the stage that coded the data
-        History.of(stages[0].rows) if joint else History.of_stages([s.rows for s in stages]),
-        reason,
+        state,
+        coder.weights if joint else np.ones(state.depth),
+        coder.coding(),
+        History.of(main[0].rows) if joint else History.of_stages([s.rows for s in main]),
+        max((stage.reason for stage in main), key=_GRAVITY.index),
+        start,
     )
 
 
@@ -113,13 +159,15 @@ class _Stage(NamedTuple):
 class _Run:
     """The state of a fit and its clock."""
 
-    def __init__(self, panels: Panels, problem: Problem, control: Control) -> None:
+    def __init__(self, panels: Panels, problem: Problem, control: Control, began: float) -> None:
         self.panels, self.problem, self.control = panels, problem, control
         self.state = State(panels.norm2)
         self.sizes = [panels.norm2]  # ||W_{l-1}||^2 at the start of layer l
-        self.began = time.perf_counter()
+        self.began = began
 
-    def sweeps(self, loss: Loss, layers: Sequence[int], max_iter: int, record: bool) -> _Stage:
+    def sweeps(
+        self, loss: Loss, layers: Sequence[int], max_iter: int, like: Sweep | None, record: bool
+    ) -> _Stage:
         """Sweep some layers until one of the stopping rules applies."""
         c = self.control
         sweep = Sweep(
@@ -131,6 +179,7 @@ class _Run:
             layers,
             c.inner_iter,
             c.inner_tol,
+            like,
         )
         rows: list[Progress] = []
         fit_term = self._measure(sweep, rows)

@@ -50,8 +50,8 @@ def squared_errors(panels: Panels, s: State) -> Errors:
 class Sweep:
     """Updates the blocks of some layers in turn: H_l, then W_l (Algorithm 3).
 
-    Weights are fixed when the sweep is made, from the state at that moment; from then on every
-    block update decreases ``objective`` (for a consistent loss).
+    Weights are fixed when the sweep is made, from the state at that moment or as in another sweep
+    ``like`` it; from then on every block update decreases ``objective`` (for a consistent loss).
     """
 
     def __init__(
@@ -64,17 +64,28 @@ class Sweep:
         layers: Sequence[int],
         inner_iter: int,
         inner_tol: float,
+        like: Sweep | None = None,
     ) -> None:
         self.panels, self.state, self.problem, self.loss = panels, state, problem, loss
         self.layers = layers
         self.inner_iter, self.inner_tol = inner_iter, inner_tol
-        errors = squared_errors(panels, state)
-        own = 0.5 * (errors.layer if loss.errors == "layer" else errors.data)
-        half_sizes = 0.5 * np.asarray(sizes[: state.depth], dtype=float)
-        self.weights = loss.weights(own, half_sizes)
+        self.weights: Array
+        self.strengths_W: list[float]
+        self.strengths_H: list[float]
+        if like is None:
+            self._calibrate(0.5 * np.asarray(sizes[: state.depth], dtype=float))
+        else:
+            self.weights = like.weights
+            self.strengths_W, self.strengths_H = like.strengths_W, like.strengths_H
         self.value_weights = np.where(np.isin(np.arange(state.depth), layers), self.weights, 0.0)
-        self.strengths_W = [self._strength("W", k, own[k]) for k in range(state.depth)]
-        self.strengths_H = [self._strength("H", k, own[k]) for k in range(state.depth)]
+
+    def _calibrate(self, sizes: Array) -> None:
+        """Layer weights and penalty strengths from the errors now."""
+        errors = squared_errors(self.panels, self.state)
+        own = 0.5 * (errors.layer if self.loss.errors == "layer" else errors.data)
+        self.weights = self.loss.weights(own, sizes)
+        self.strengths_W = [self._strength("W", k, own[k]) for k in range(self.state.depth)]
+        self.strengths_H = [self._strength("H", k, own[k]) for k in range(self.state.depth)]
 
     @property
     def blocks(self) -> list[Block]:

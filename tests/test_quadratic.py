@@ -191,11 +191,17 @@ def test_columns_add_up():
     assert pieces == pytest.approx(q.change(M, D))
 
 
+def arrays(q):
+    """All parts of q that are matrices."""
+    return [part for part in [q.C, *(side for term in q.terms for side in term)] if np.ndim(part)]
+
+
 @TERMS
 def test_astype(terms):
     q = Quadratic.of(*terms, C).astype(np.dtype(np.float32))
     M = np.ones((ROWS, COLS), dtype=np.float32)
     assert q.gradient(M).dtype == np.float32
+    assert all(part.dtype == np.float32 for part in arrays(q))
     np.testing.assert_allclose(q.gradient(M), Quadratic.of(*terms, C).gradient(M), atol=1e-4)
     back = q.astype(np.dtype(np.float64))
     assert back.gradient(M.astype(float)).dtype == np.float64
@@ -204,8 +210,7 @@ def test_astype(terms):
 def test_astype_of_a_sum():
     """Merging makes float64 identities; a float32 problem must stay one."""
     q = Quadratic.of(A=psd(ROWS, 0).astype(np.float32)) + 0.3 * Quadratic.of()
-    M = np.ones((ROWS, COLS), dtype=np.float32)
-    assert q.astype(np.dtype(np.float32)).gradient(M).dtype == np.float32
+    assert all(part.dtype == np.float32 for part in arrays(q.astype(np.dtype(np.float32))))
 
 
 def test_nothing_is_changed_in_place():

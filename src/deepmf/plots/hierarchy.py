@@ -22,7 +22,7 @@ _SMALLEST_LINK = 0.1
 def plot_hierarchy(
     f: Factorization,
     image: Callable[[Array], Array],
-    names: Sequence[Sequence[str]] | None = None,
+    names: Sequence[Sequence[str] | None] | None = None,
     title: str = "",
 ) -> Figure:
     """Maps of every layer, first layer on top, with a line for each link of 10 % or more.
@@ -33,7 +33,7 @@ def plot_hierarchy(
         The fit to a scene.
     image : callable
         From one value per pixel to a picture, such as `deepmf.datasets.Dataset.image`.
-    names : per layer a sequence of str, optional
+    names : per layer a sequence of str or None, optional
         Names of the components.
     title : str
         Above the figure.

@@ -1,0 +1,1 @@
+"""The paper's experiments: run them again, beside the paper's numbers."""

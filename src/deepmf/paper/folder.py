@@ -1,0 +1,82 @@
+"""The folder an experiment leaves: tables, figures, and what it takes to run it again."""
+
+from __future__ import annotations
+
+import csv
+import importlib.metadata
+import io
+import json
+import platform
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from deepmf.files import write_whole
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+class Folder:
+    """Where results go. An existing folder with files in it is refused unless asked otherwise."""
+
+    def __init__(self, path: Path, overwrite: bool = False) -> None:
+        if path.exists() and not path.is_dir():
+            raise NotADirectoryError(f"{str(path)!r} is a file; give a folder.")
+        if path.is_dir() and any(path.iterdir()) and not overwrite:
+            raise FileExistsError(
+                f"The folder {str(path)!r} is not empty; choose another, or pass --overwrite."
+            )
+        path.mkdir(parents=True, exist_ok=True)
+        self.path = path
+
+    def text(self, name: str, content: str) -> None:
+        """Write a text file."""
+        write_whole(self.path / name, lambda file: file.write(content.encode()))
+
+    def table(self, name: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
+        """Write a table as CSV and as Markdown; return the Markdown."""
+        buffer = io.StringIO()
+        writer = csv.writer(buffer, lineterminator="\n")
+        writer.writerow(columns)
+        writer.writerows(rows)
+        self.text(f"{name}.csv", buffer.getvalue())
+        lines = [columns, ["---"] * len(columns), *([_short(v) for v in row] for row in rows)]
+        markdown = "\n".join("| " + " | ".join(map(str, line)) + " |" for line in lines) + "\n"
+        self.text(f"{name}.md", markdown)
+        return markdown
+
+    def figure(self, name: str, figure: Figure) -> None:
+        """Write a figure as PNG and as PDF."""
+        for suffix, options in (
+            ("png", {"dpi": 150}),
+            ("pdf", {"metadata": {"CreationDate": None}}),
+        ):
+            write_whole(
+                self.path / f"{name}.{suffix}",
+                lambda file, s=suffix, o=options: figure.savefig(file, format=s, **o),  # type: ignore[misc]
+            )
+
+    def configuration(self, experiment: str, settings: Mapping[str, Any]) -> None:
+        """Write the exact settings and versions."""
+        versions = {p: importlib.metadata.version(p) for p in ("numpy", "scipy", "scikit-learn")}
+        content = {
+            "experiment": experiment,
+            "settings": {k: v if _is_plain(v) else repr(v) for k, v in settings.items()},
+            "versions": {
+                "deepmf": importlib.metadata.version("deepmf"),
+                "python": platform.python_version(),
+                **versions,
+            },
+        }
+        self.text("configuration.json", json.dumps(content, indent=2) + "\n")
+
+
+def _is_plain(value: Any) -> bool:
+    return isinstance(value, str | int | float | bool | list | dict | type(None))
+
+
+def _short(value: object) -> str:
+    if isinstance(value, float):
+        return f"{value:.2f}" if abs(value) >= 0.1 or value == 0 else f"{value:.2e}"
+    return str(value)

@@ -162,7 +162,7 @@ class _Run:
     def __init__(self, panels: Panels, problem: Problem, control: Control, began: float) -> None:
         self.panels, self.problem, self.control = panels, problem, control
         self.state = State(panels.norm2)
-        self.sizes = [panels.norm2]  # ||W_{l-1}||^2 at the start of layer l
+        self.sizes = [panels.norm2]  # ||W_{l-1}^(0)||^2, of each basis as it was first made
         self.began = began
 
     def sweeps(

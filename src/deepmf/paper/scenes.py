@@ -122,7 +122,7 @@ def run(
 
 
 def bases(fits: Fits, layer: int) -> dict[str, Array]:
-    """Each model's basis at a layer."""
+    """Each model's basis at a layer; at the first, single-layer NMF is what MMF begins with."""
     deep = {label: f.W[layer] for label, f in fits.deep.items()}
     return {label: fits.single[layer].W[0] if label == SINGLE else deep[label] for label in MODELS}
 
@@ -143,7 +143,8 @@ def draw(folder: Folder, scene: Scene, fits: Fits) -> None:
     """Endmembers beside the truth, hierarchies, single-layer maps, error curves."""
     name, data = fits.name, scene.data
     for k, t in scene.truth.items():
-        figure = draw_endmembers(data, t, bases(fits, k), f"{data.name}, layer {k + 1}")
+        shown = {m: W for m, W in bases(fits, k).items() if k > 0 or m != SINGLE}
+        figure = draw_endmembers(data, t, shown, f"{data.name}, layer {k + 1}")
         folder.figure(f"{name}-endmembers-layer-{k + 1}", figure)
     for label, f in fits.deep.items():
         names = [_component_names(scene, f.W[k], k) for k in range(f.depth)]
@@ -171,7 +172,7 @@ def draw_endmembers(data: Dataset, truth: int, W: dict[str, Array], title: str) 
     T = data.W[truth]
     columns = min(3, T.shape[1])
     rows = -(-T.shape[1] // columns)
-    fig = new_figure(3.2 * columns, 2.1 * rows + 0.6)
+    fig = new_figure(3.0 * columns + 1.2, 2.1 * rows + 0.4)
     axes = fig.subplots(rows, columns, squeeze=False, sharex=True)
     x = np.arange(1, len(T) + 1) if data.wavelengths is None else data.wavelengths
     for ax in axes.flat[T.shape[1] :]:
@@ -185,7 +186,7 @@ def draw_endmembers(data: Dataset, truth: int, W: dict[str, Array], title: str) 
         ax.set_ylim(bottom=0)
         plain_axes(ax)
     handles, labels = axes[0, 0].get_legend_handles_labels()
-    fig.legend(handles, labels, loc="outside lower center", ncols=4, fontsize=7, frameon=False)
+    fig.legend(handles, labels, loc="outside right center", fontsize=7, frameon=False)
     fig.supxlabel("band" if data.wavelengths is None else "wavelength (nm)", fontsize=8)
     fig.supylabel("reflectance, unit norm", fontsize=8)
     fig.suptitle(title, fontsize=10)

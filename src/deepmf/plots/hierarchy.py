@@ -27,6 +27,8 @@ def plot_hierarchy(
 ) -> Figure:
     """Maps of every layer, first layer on top, with a line for each link of 10 % or more.
 
+    Each map runs from its smallest value (black) to its 99th percentile (white).
+
     Parameters
     ----------
     f : Factorization
@@ -86,7 +88,8 @@ def _draw_layer(
     for position, k in enumerate(order):
         centre = left + (1 - left) * (position + 0.5) / len(order)
         ax = fig.add_axes((centre - size_x / 2, bottom, size_x, size_y))
-        ax.imshow(image(codes[k]), cmap="gray", interpolation="nearest")
+        brightest = float(np.percentile(codes[k], 99)) or None  # a few outliers would dim the rest
+        ax.imshow(image(codes[k]), cmap="gray", interpolation="nearest", vmax=brightest)
         ax.set_xticks([])
         ax.set_yticks([])
         ax.set_title(labels[k], fontsize=8, pad=3)

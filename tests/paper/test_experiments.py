@@ -60,7 +60,8 @@ def test_synthetic_command(tmp_path, monkeypatch):
         assert done.exit_code == 0, done.output
     assert "± " in done.output
     rows = rows_of(outs[0] / "scores.csv")
-    assert len(rows) == 2 * 2 * 2 * (2 * (len(DEEP) + 1) + 1)
+    per_variant = 2 * 2 * (2 * len(DEEP) + 1)
+    assert len(rows) == 2 * per_variant + 2 * 2 * 2  # LC-DMF+ in one variant, at two layers
     assert (outs[0] / "scores.csv").read_text() == (outs[1] / "scores.csv").read_text()
     for name in ("setting", "min-volume-layer-1", "grouped-sparse-layer-2"):
         assert (outs[0] / f"{name}.png").stat().st_size > 5000

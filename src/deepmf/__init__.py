@@ -52,6 +52,10 @@ __all__ = [
 ]
 
 
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]
+
+
 def __getattr__(name: str) -> Any:
     # scikit-learn imports more slowly than all of deepmf: load it when the estimator is wanted.
     if name == "DeepMF":

@@ -22,7 +22,7 @@ from deepmf.history import History
 from deepmf.names import resolve
 from deepmf.problem import check_ranks
 from deepmf.quadratic import Array
-from deepmf.validation import check_matrix
+from deepmf.validation import check_matrix, check_sign
 
 
 class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -141,6 +141,7 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             for name, value in self.get_params(deep=False).items()
         }
         self.layer_ = layer_number(settings.pop("layer"), len(check_ranks(self.ranks)))
+        self._check_sign(X)
         f = factorize(X.T, settings.pop("ranks"), **settings)
         self.factorization_: Factorization = f
         self.history_: History = f.history
@@ -162,7 +163,8 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         number = self._number(layer)
         self._check_container(number)
         X = validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
-        return np.ascontiguousarray(self.factorization_.encode(X.T, number).T)
+        self._check_sign(X)
+        return self._encode(X, number)
 
     def inverse_transform(self, codes: Any, layer: int | None = None) -> Array:
         """Codes @ components(layer): back to features."""
@@ -193,9 +195,18 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     def score(self, X: Any, y: object = None) -> float:
         """Minus the mean squared error of X's approximation in the estimator's layer."""
+        check_is_fitted(self)
         X = validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
-        R = X - self.transform(X) @ self.components_
+        R = X - self._encode(X, self.layer_) @ self.components_
         return -float(np.mean(np.square(R), dtype=np.float64))
+
+    def _encode(self, X: Array, number: int) -> Array:
+        return np.ascontiguousarray(self.factorization_.encode(X.T, number).T)
+
+    def _check_sign(self, X: Array) -> None:
+        """Here, where rows are samples, so that the message names the right entry."""
+        if not self._accepts_negative():
+            check_sign(X)
 
     def _number(self, layer: int | None) -> int:
         return self.layer_ if layer is None else layer_number(layer, self.factorization_.depth)

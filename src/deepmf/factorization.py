@@ -7,7 +7,7 @@ import os
 import zipfile
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from numbers import Integral
 from pathlib import Path
 from typing import Any
@@ -42,7 +42,7 @@ _ENCODE_ITER = 20_000
 _ENCODE_TOL = 1e-8
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False, eq=False)
 class Factorization:
     """X ~ W_1 H_1, W_1 ~ W_2 H_2, ...: factors, history and settings.
 
@@ -71,7 +71,7 @@ class Factorization:
     weights: Array
     problem: Problem
     start: int
-    encoder: tuple[Array, Array, float] = field(repr=False)
+    encoder: tuple[Array, Array, float]
     """(A, G, strength) of the problem that codes new data, see `encode`."""
 
     @property
@@ -167,7 +167,10 @@ class Factorization:
             Your own constraints, regularisers, losses and solvers that the fit used.
         """
         try:
-            with open(path, "rb") as handle, np.load(handle, allow_pickle=False) as file:
+            with (
+                open(_with_suffix(path), "rb") as handle,
+                np.load(handle, allow_pickle=False) as file,
+            ):
                 arrays = {name: file[name] for name in file.files}
             meta = json.loads(str(arrays["meta"]))
             if meta["format"] != _FORMAT:
@@ -195,12 +198,12 @@ class Factorization:
             ) from None
         return cls(W, H, history, stop_reason, weights, problem, start, encoder)
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         model = self.problem.loss.name or type(self.problem.loss).__name__
         error = ", ".join(f"{e:.3g}" for e in self.history.data_errors[-1])
         return (
             f"{model} factorization, ranks {self.ranks}: {self.n_iter} sweeps, stopped by "
-            f"{self.stop_reason}; relative data errors {error}"
+            f"{self.stop_reason}; relative squared data errors {error}"
         )
 
     def _lift(self, k: int, H: Array) -> Array:
@@ -210,6 +213,12 @@ class Factorization:
 
     def _index(self, layer: int) -> int:
         return layer_number(layer, self.depth) - 1
+
+
+def _with_suffix(path: str | os.PathLike[str]) -> Path:
+    """The path, or with the ``.npz`` that `save` adds where only that exists."""
+    longer = Path(os.fspath(path) + ".npz")
+    return longer if longer.exists() and not Path(path).exists() else Path(path)
 
 
 def layer_number(layer: object, depth: int) -> int:

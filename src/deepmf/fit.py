@@ -107,7 +107,7 @@ def fit(
         raise failure or StartError("There is no start to fit from.")
     panels.set_codes(codes)
     if best.stop_reason == "max_iter" and control.tol > 0 and control.max_iter > 0:
-        _warn_not_converged(control)
+        _warn_not_converged(problem, control)
     return best
 
 
@@ -224,13 +224,20 @@ class _Run:
         return None
 
 
-def _warn_not_converged(control: Control) -> None:
+def _warn_not_converged(problem: Problem, control: Control) -> None:
     from sklearn.exceptions import ConvergenceWarning  # imported late: scikit-learn loads slowly
 
+    free = not any(layer.constraint_W.bounded for layer in problem.layers)
+    drift = (
+        " With W of free scale the layer-centric loss keeps falling as W shrinks: "
+        "constraint_W='simplex' settles it."
+        if free and problem.loss.name == "layer-centric" and len(problem.layers) > 1
+        else ""
+    )
     warnings.warn(
         f"The fit used all of max_iter={control.max_iter} sweeps before the decrease per sweep "
         f"fell below tol={control.tol:g} of the loss. Raise max_iter or tol, or set tol=0 to ask "
-        f"for exactly max_iter sweeps.",
+        f"for exactly max_iter sweeps.{drift}",
         ConvergenceWarning,
         stacklevel=4,
     )

@@ -96,8 +96,8 @@ def resolve_start(given: object, signed: bool = False) -> Start:
         return given
     raise ValueError(
         f"Unknown init {given if isinstance(given, str) else type(given).__name__!r}: expected one "
-        f"of {', '.join(map(repr, STARTS))}, a pair of lists (Ws, Hs) with one matrix per layer, "
-        f"or a function start(panels, rank, rng) -> W."
+        f"of {', '.join(map(repr, STARTS))}, a function start(panels, rank, rng) -> W, a list of "
+        f"such, or a pair of lists (Ws, Hs) with one matrix per layer."
     )
 
 

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+import deepmf
 from deepmf.cli.console import progress_bar, say, stop
 
 app = typer.Typer(
@@ -27,6 +28,21 @@ Data = Annotated[
     str | None, typer.Option("--data", help="Folder with the data; default: $DEEPMF_DATA.")
 ]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Write into a folder that has files.")]
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        say(f"deepmf {deepmf.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def main(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    """Deep matrix factorization: hierarchies of layers with one consistent loss."""
 
 
 @app.command()

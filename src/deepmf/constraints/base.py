@@ -40,7 +40,7 @@ class Constraint(Parametrized):
 
     def project(self, M: Array) -> Array:
         """argmin over Z in the set of ||Z - M||. Pure: M is left as it is."""
-        raise NotImplementedError  # pragma: no cover
+        raise NotImplementedError(f"{type(self).__name__} needs a method project(M).")
 
     def violation(self, M: Array) -> float:
         """Max |M - project(M)| / max |M|: 0 on the set, free of scale."""

@@ -13,7 +13,7 @@ __all__ = ["Dataset"]
 Array = NDArray[np.float64]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Dataset:
     """``X ~ W[0] H[0], W[0] ~ W[1] H[1], ...`` with what is known of the truth.
 
@@ -84,6 +84,10 @@ class Dataset:
             raise ValueError(
                 f"{self.name}: wavelengths has shape {self.wavelengths.shape}, but X has {m} bands."
             )
+
+    def __repr__(self) -> str:
+        truth = " > ".join(str(len(names)) for names in self.names) or "none"
+        return f"Dataset({self.name!r}, X {self.X.shape[0]} x {self.X.shape[1]}, truth: {truth})"
 
     def image(self, values: ArrayLike) -> Array:
         """One value per pixel as a picture in display orientation, row 0 at the top.

@@ -7,9 +7,9 @@ import importlib.metadata
 import io
 import json
 import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from deepmf.files import write_whole
 
@@ -27,12 +27,15 @@ class Folder:
             raise FileExistsError(
                 f"The folder {str(path)!r} is not empty; choose another, or pass --overwrite."
             )
-        path.mkdir(parents=True, exist_ok=True)
         self.path = path
 
     def text(self, name: str, content: str) -> None:
         """Write a text file."""
-        write_whole(self.path / name, lambda file: file.write(content.encode()))
+        self._write(name, lambda file: file.write(content.encode()))
+
+    def _write(self, name: str, write: Callable[[IO[bytes]], object]) -> None:
+        self.path.mkdir(parents=True, exist_ok=True)  # only now: a mistake leaves no empty folder
+        write_whole(self.path / name, write)
 
     def table(self, name: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
         """Write a table as CSV and as Markdown; return the Markdown."""
@@ -52,8 +55,8 @@ class Folder:
             ("png", {"dpi": 150}),
             ("pdf", {"metadata": {"CreationDate": None}}),
         ):
-            write_whole(
-                self.path / f"{name}.{suffix}",
+            self._write(
+                f"{name}.{suffix}",
                 lambda file, s=suffix, o=options: figure.savefig(file, format=s, **o),  # type: ignore[misc]
             )
 

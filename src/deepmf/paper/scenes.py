@@ -103,11 +103,12 @@ def run(
     progress: Callable[[Iterable[object], int], Iterable[object]] | None = None,
 ) -> str:
     """All models on some scenes; returns the MRSA tables in Markdown."""
+    scenes = {name: open_scene(name, data_folder) for name in names}  # mistakes show up here
     folder.configuration("scenes", {"scenes": names, "sweeps": sweeps})
     results = in_parallel(fit_scene, [(n, data_folder, sweeps) for n in names], jobs, progress)
     parts = []
     for fits in results:
-        scene = open_scene(fits.name, data_folder)
+        scene = scenes[fits.name]
         rows = mrsa_rows(scene, fits)
         columns = ["model", *(f"layer {k + 1} (r={scene.ranks[k]})" for k in scene.truth)]
         if fits.name == "urban":

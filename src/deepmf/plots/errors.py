@@ -14,14 +14,16 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-def plot_errors(fits: Mapping[str, Factorization]) -> Figure:
+def plot_errors(fits: Factorization | Mapping[str, Factorization]) -> Figure:
     """Relative errors of both kinds (rows) at each layer (columns), one curve per fit.
 
     Parameters
     ----------
-    fits : mapping of label to Factorization
-        Fits of the same depth to the same data.
+    fits : Factorization, or mapping of label to Factorization
+        One fit, or several to the same data.
     """
+    if isinstance(fits, Factorization):
+        fits = {fits.problem.loss.name: fits}
     depth = max(f.depth for f in fits.values())
     fig = new_figure(3.0 * depth + 0.8, 4.6)
     axes = fig.subplots(2, depth, squeeze=False, sharex=True)

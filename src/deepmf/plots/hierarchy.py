@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from deepmf.factorization import Factorization
-from deepmf.plots.style import component_names, new_figure
+from deepmf.plots.style import Picture, as_picture, component_names, new_figure
 from deepmf.quadratic import Array
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ _SMALLEST_LINK = 0.1
 
 def plot_hierarchy(
     f: Factorization,
-    image: Callable[[Array], Array],
+    image: Picture,
     names: Sequence[Sequence[str] | None] | None = None,
     title: str = "",
 ) -> Figure:
@@ -33,7 +33,7 @@ def plot_hierarchy(
     ----------
     f : Factorization
         The fit to a scene.
-    image : callable
+    image : callable or (rows, columns)
         From one value per pixel to a picture, such as `deepmf.datasets.Dataset.image`.
     names : per layer a sequence of str or None, optional
         Names of the components.
@@ -45,7 +45,12 @@ def plot_hierarchy(
     orders = _uncrossed_orders(f)
     nodes = [
         _draw_layer(
-            fig, f, layer, orders[layer - 1], image, None if names is None else names[layer - 1]
+            fig,
+            f,
+            layer,
+            orders[layer - 1],
+            image,
+            names[layer - 1] if names and layer <= len(names) else None,
         )
         for layer in range(1, f.depth + 1)
     ]
@@ -74,7 +79,7 @@ def _draw_layer(
     f: Factorization,
     layer: int,
     order: NDArray[np.intp],
-    image: Callable[[Array], Array],
+    image: Picture,
     names: Sequence[str] | None,
 ) -> dict[int, _Place]:
     """Draw one row of maps; return where each component's map stands."""
@@ -89,7 +94,7 @@ def _draw_layer(
         centre = left + (1 - left) * (position + 0.5) / len(order)
         ax = fig.add_axes((centre - size_x / 2, bottom, size_x, size_y))
         brightest = float(np.percentile(codes[k], 99)) or None  # a few outliers would dim the rest
-        ax.imshow(image(codes[k]), cmap="gray", interpolation="nearest", vmax=brightest)
+        ax.imshow(as_picture(image, codes[k]), cmap="gray", interpolation="nearest", vmax=brightest)
         ax.set_xticks([])
         ax.set_yticks([])
         ax.set_title(labels[k], fontsize=8, pad=3)

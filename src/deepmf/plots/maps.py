@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from deepmf.factorization import Factorization
-from deepmf.plots.style import component_names, new_figure
-from deepmf.quadratic import Array
+from deepmf.plots.style import Picture, as_picture, component_names, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -16,7 +15,7 @@ if TYPE_CHECKING:
 def plot_maps(
     f: Factorization,
     layer: int,
-    image: Callable[[Array], Array],
+    image: Picture,
     names: Sequence[str] | None = None,
 ) -> Figure:
     """One map per component of a layer, each with its own colour bar.
@@ -27,7 +26,7 @@ def plot_maps(
         The fit to a scene.
     layer : int
         Which layer, from 1.
-    image : callable
+    image : callable or (rows, columns)
         From one value per pixel to a picture, such as `deepmf.datasets.Dataset.image`.
     names : sequence of str, optional
         Names of the components.
@@ -41,7 +40,7 @@ def plot_maps(
     for k, ax in enumerate(axes.flat):
         ax.set_axis_off()
         if k < len(codes):
-            shown = ax.imshow(image(codes[k]), cmap="viridis", interpolation="nearest")
+            shown = ax.imshow(as_picture(image, codes[k]), cmap="viridis", interpolation="nearest")
             fig.colorbar(shown, ax=ax, shrink=0.8).ax.tick_params(labelsize=6)
             ax.set_title(labels[k], fontsize=9)
     return fig

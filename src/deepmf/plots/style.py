@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from deepmf.quadratic import Array
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -30,6 +34,15 @@ def new_figure(width: float, height: float) -> Figure:
             "Pictures need Matplotlib, which is not installed: pip install 'deepmf[plots]'."
         ) from None
     return Figure(figsize=(width, height), layout="constrained")
+
+
+Picture = Callable[[Array], Array] | tuple[int, int]
+"""From one value per pixel to a picture: a function, or rows and columns (row after row)."""
+
+
+def as_picture(image: Picture, values: Array) -> Array:
+    """Values as a picture."""
+    return image(values) if callable(image) else np.reshape(values, image)
 
 
 def component_names(names: Sequence[str] | None, rank: int) -> list[str]:

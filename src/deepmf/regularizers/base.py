@@ -47,11 +47,11 @@ class Regularizer(Parametrized):
 
     def value(self, M: Array) -> float:
         """The penalty at M, without its strength."""
-        raise NotImplementedError  # pragma: no cover
+        raise NotImplementedError(f"{type(self).__name__} needs a method value(M).")
 
     def majorize(self, M: Array) -> Quadratic:
         """A quadratic q with q(Z) - q(M) >= value(Z) - value(M) for all feasible Z."""
-        raise NotImplementedError  # pragma: no cover
+        raise NotImplementedError(f"{type(self).__name__} needs a method majorize(M).")
 
     def strength(self, value: float, error: float) -> float:
         """Factor in front of ``value``, from the value and the layer's error at the start."""

@@ -171,7 +171,7 @@ def _component_names(scene: Scene, W: Array, layer: int) -> list[str] | None:
 def draw_endmembers(data: Dataset, truth: int, W: dict[str, Array], title: str) -> Figure:
     """One panel per material: the truth and every model's closest spectrum, at unit norm."""
     T = data.W[truth]
-    columns = min(3, T.shape[1])
+    columns = 2 if T.shape[1] in (2, 4) else min(3, T.shape[1])
     rows = -(-T.shape[1] // columns)
     fig = new_figure(3.0 * columns + 1.2, 2.1 * rows + 0.4)
     axes = fig.subplots(rows, columns, squeeze=False, sharex=True)

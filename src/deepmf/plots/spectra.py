@@ -40,7 +40,7 @@ def plot_spectra(
     W = f.basis(layer)
     labels = component_names(names, W.shape[1])
     x = np.arange(1, len(W) + 1) if wavelengths is None else wavelengths
-    columns = min(3, W.shape[1])
+    columns = 2 if W.shape[1] in (2, 4) else min(3, W.shape[1])
     rows = -(-W.shape[1] // columns)
     fig = new_figure(3.1 * columns, 2.0 * rows + 0.5)
     axes = fig.subplots(rows, columns, squeeze=False, sharex=True)

@@ -8,11 +8,13 @@ import os
 
 import numpy as np
 import pytest
+import scipy.io
 
 pytest.importorskip("matplotlib")
 typer_testing = pytest.importorskip("typer.testing")
 
 from deepmf.cli.app import app  # noqa: E402
+from deepmf.datasets import simulated_scene  # noqa: E402
 from deepmf.datasets import synthetic as synthetic_data  # noqa: E402
 from deepmf.factorize import factorize  # noqa: E402
 from deepmf.metrics import match  # noqa: E402
@@ -93,12 +95,40 @@ def test_parallel_and_serial_agree(tmp_path):
     assert synthetic.in_parallel(synthetic.score, tasks, jobs=2) == serial
 
 
+def test_a_cube_of_ones_own(tmp_path):
+    """The published form, and rows x columns x bands: the same scene, the same numbers."""
+    scene = simulated_scene(rows=32, cols=32, bands=20)
+    cube = np.stack([scene.image(band) for band in scene.X], axis=-1)
+    np.save(tmp_path / "cube.npy", cube)
+    flat = cube.reshape(-1, 20, order="F").T
+    scipy.io.savemat(tmp_path / "flat.mat", {"Y": flat, "nRow": 32, "nCol": 32})
+    for k, W in ((6, scene.W[0]), (4, scene.W[1])):
+        scipy.io.savemat(tmp_path / f"end{k}.mat", {"M": W})
+    tables = []
+    for name in ("cube.npy", "flat.mat"):
+        out = tmp_path / name.replace(".", "-")
+        truths = ["--truth", tmp_path / "end6.mat", "--truth", tmp_path / "end4.mat"]
+        done = invoke(
+            "paper", "urban", "--cube", tmp_path / name, *truths, "--ranks", "6,4,2", "-o", out,
+            "--max-iter", 10, "--jobs", 1,
+        )  # fmt: skip
+        assert done.exit_code == 0, done.output
+        tables.append((out / f"{name[:4]}-mrsa.csv").read_text())
+    assert tables[0] == tables[1]
+    assert "layer 2 (r=4)" in tables[0]
+    bad = invoke("paper", "urban", "--cube", tmp_path / "cube.npy", *truths, "--ranks", "5,2")
+    assert bad.exit_code == 2
+    assert "[6, 4]" in bad.stderr
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
         (["paper", "urban", "--scene", "nosuch"], ["nosuch", "samson"]),
         (["paper", "urban", "--data", "/no/such/folder"], ["/no/such/folder"]),
         (["paper", "faces", "--data", "/no/such/folder"], ["/no/such/folder"]),
+        (["paper", "urban", "--cube", "/no/such/cube.mat"], ["/no/such/cube.mat"]),
+        (["paper", "urban", "--cube", "x.mat", "--ranks", "six"], ["six", "6,4,2"]),
     ],
 )
 def test_mistakes_are_one_sentence(arguments, words, tmp_path):
@@ -107,6 +137,7 @@ def test_mistakes_are_one_sentence(arguments, words, tmp_path):
     assert len(done.stderr.strip().splitlines()) == 1
     for word in words:
         assert word in done.stderr
+    assert not (tmp_path / "out").exists()
 
 
 def test_a_folder_with_files_is_refused(tmp_path):

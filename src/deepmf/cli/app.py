@@ -82,6 +82,11 @@ def paper_urban(
         list[str] | None,
         typer.Option(help="urban, samson, samson-deep, jasper, simulated-1, ...; may be repeated."),
     ] = None,
+    cube: Annotated[Path | None, typer.Option(help="A cube of your own (.mat, .npy).")] = None,
+    truth: Annotated[
+        list[Path] | None, typer.Option(help="Its true spectra (.mat with M); may be repeated.")
+    ] = None,
+    ranks: Annotated[str, typer.Option(help="Its ranks; default: the truths' numbers.")] = "",
     max_iter: Sweeps = 500,
     jobs: Jobs = None,
     overwrite: Overwrite = False,
@@ -90,11 +95,12 @@ def paper_urban(
     from deepmf.paper import scenes
     from deepmf.paper.folder import Folder
 
-    names = scene or ["urban"]
+    sources = [scenes.Source(name, data) for name in scene or ([] if cube else ["urban"])]
+    if cube is not None:
+        own = scenes.Source(cube.stem, None, str(cube), tuple(map(str, truth or ())), _ranks(ranks))
+        sources.append(own)
     _report(
-        lambda: scenes.run(
-            Folder(out, overwrite), names, data, max_iter, jobs, progress_bar("scenes")
-        ),
+        lambda: scenes.run(Folder(out, overwrite), sources, max_iter, jobs, progress_bar("fits")),
         out,
     )
 
@@ -114,6 +120,13 @@ def paper_faces(
     _report(
         lambda: faces.run(Folder(out, overwrite), data, max_iter, jobs, progress_bar("fits")), out
     )
+
+
+def _ranks(text: str) -> tuple[int, ...]:
+    try:
+        return tuple(int(part) for part in text.split(",") if part)
+    except ValueError:
+        stop(f"--ranks must be integers such as 6,4,2, got {text!r}.")
 
 
 def _report(work: Callable[[], str], out: Path) -> None:

@@ -1,6 +1,7 @@
 """Data to try things on: the paper's synthetic set, a simulated scene, loaders of public data."""
 
 from deepmf.datasets.bundle import Dataset
+from deepmf.datasets.own_scene import load_scene
 from deepmf.datasets.published import (
     load_cbcl,
     load_jasper,
@@ -17,6 +18,7 @@ __all__ = [
     "load_jasper",
     "load_moffett",
     "load_samson",
+    "load_scene",
     "load_urban",
     "simulated_scene",
     "synthetic",

@@ -188,7 +188,7 @@ def _mat_truth(where: Path, name: str) -> Truth | None:
         return None
     variables = read(path)
     M, A = array(variables, ["M"], path), array(variables, ["A"], path)
-    return M, A, _names(variables.get("cood", []), M.shape[1])
+    return M, A, component_names(variables.get("cood", []), M.shape[1])
 
 
 def _urban_small(
@@ -207,13 +207,13 @@ def _urban_small(
     for k in layers:
         if f"M{k}" in saved and f"A{k}" in saved:
             M, A = array(saved, [f"M{k}"], path), array(saved, [f"A{k}"], path)
-            truths.append((M, A, _names(saved.get(f"names{k}", []), k)))
+            truths.append((M, A, component_names(saved.get(f"names{k}", []), k)))
         else:
             truths.append(None)
     return scaled(array(saved, ["X"], path), None), (rows, cols), truths
 
 
-def _names(cood: Any, count: int) -> list[str]:
+def component_names(cood: Any, count: int) -> list[str]:
     """``1-Asphalt Road`` in a MATLAB cell, as ``Asphalt Road``; numbers where names are missing."""
     cells = [str(np.asarray(cell).ravel()[0]) for cell in np.asarray(cood).ravel()]
     if len(cells) != count:

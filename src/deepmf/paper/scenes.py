@@ -4,11 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from deepmf.datasets import Dataset, load_jasper, load_samson, load_urban, simulated_scene
+from deepmf.datasets import (
+    Dataset,
+    load_jasper,
+    load_samson,
+    load_scene,
+    load_urban,
+    simulated_scene,
+)
 from deepmf.factorization import Factorization
 from deepmf.metrics import match
 from deepmf.paper.folder import Folder
@@ -34,6 +42,16 @@ PAPER_URBAN = {
 MODELS = (*DEEP, SINGLE, IMPROVED)
 
 
+class Source(NamedTuple):
+    """Where a scene comes from: a name, or the user's own files."""
+
+    name: str
+    folder: str | None = None
+    cube: str | None = None
+    truths: tuple[str, ...] = ()
+    ranks: tuple[int, ...] = ()
+
+
 class Scene(NamedTuple):
     """A data set with its ranks, and which layer each known truth belongs to."""
 
@@ -43,8 +61,12 @@ class Scene(NamedTuple):
     """From the fit's layer (from 0) to the truth's index in ``data.W``."""
 
 
-def open_scene(name: str, folder: str | None = None, seed: int = 0) -> Scene:
-    """A scene by name; ``simulated-3`` and the like differ in their map and noise."""
+@lru_cache(maxsize=1)
+def open_scene(source: Source) -> Scene:
+    """A scene; ``simulated-3`` and the like differ in their map and noise."""
+    name, folder = source.name, source.folder
+    if source.cube is not None:
+        return _own_scene(source)
     if name == "urban":
         return Scene(load_urban(folder), (6, 4, 2), {0: 0, 1: 1})
     if name == "samson":
@@ -53,13 +75,27 @@ def open_scene(name: str, folder: str | None = None, seed: int = 0) -> Scene:
         return Scene(load_samson(folder), (6, 3), {1: 0})
     if name == "jasper":
         return Scene(load_jasper(folder), (4, 2), {0: 0})
-    if name == "simulated" or name.startswith("simulated-"):
-        number = int(name.removeprefix("simulated").removeprefix("-") or seed)
-        return Scene(simulated_scene(random_state=number), (6, 4, 2), {0: 0, 1: 1, 2: 2})
+    number = name.removeprefix("simulated").removeprefix("-") or "0"
+    if name.startswith("simulated") and number.isdecimal():
+        return Scene(simulated_scene(random_state=int(number)), (6, 4, 2), {0: 0, 1: 1, 2: 2})
     raise ValueError(
         f"Unknown scene {name!r}: expected urban, samson, samson-deep, jasper, or simulated "
         f"(simulated-1, simulated-2, ... for other maps)."
     )
+
+
+def _own_scene(source: Source) -> Scene:
+    """The user's cube; a truth belongs to the layer of as many components."""
+    data = load_scene(str(source.cube), source.truths)
+    counts = [W.shape[1] for W in data.W]
+    ranks = source.ranks or tuple(sorted(counts, reverse=True))
+    strangers = [k for k in counts if k not in ranks]
+    if strangers or not ranks:
+        raise ValueError(
+            f"The truths have {counts} materials and the ranks are {list(ranks)}; "
+            f"give --ranks that contain each number of materials, such as 6,4,2."
+        )
+    return Scene(data, ranks, {ranks.index(k): t for t, k in enumerate(counts)})
 
 
 def setting(ranks: tuple[int, ...], sweeps: int) -> Setting:
@@ -77,49 +113,71 @@ def improved_setting(ranks: tuple[int, ...], sweeps: int) -> Setting:
 class Fits(NamedTuple):
     """What all models made of one scene."""
 
-    name: str
     deep: dict[str, Factorization]
     single: list[Factorization]
     """One per layer, of that layer's rank."""
 
 
-def fit_scene(task: tuple[str, str | None, int]) -> Fits:
-    """All models on one scene."""
-    name, folder, sweeps = task
-    scene = open_scene(name, folder)
-    X, s = scene.data.X, setting(scene.ranks, sweeps)
-    deep = {label: fit_deep(X, model, s) for label, model in DEEP.items()}
-    deep[IMPROVED] = fit_deep(X, "layer-centric", improved_setting(scene.ranks, sweeps))
-    single = [fit_single(X, s, layer) for layer in range(len(scene.ranks))]
-    return Fits(name, deep, single)
+class Task(NamedTuple):
+    """One fit: a deep model, or single-layer NMF of one layer's rank."""
+
+    source: Source
+    sweeps: int
+    model: str
+    layer: int = 0
+
+
+def tasks_for(source: Source, sweeps: int) -> list[Task]:
+    """Every fit a scene needs, the longest first."""
+    depth = len(open_scene(source).ranks)
+    deep = [Task(source, sweeps, model) for model in (IMPROVED, *DEEP)]
+    return deep + [Task(source, sweeps, SINGLE, layer) for layer in range(depth)]
+
+
+def fit_task(task: Task) -> Factorization:
+    """One fit."""
+    scene = open_scene(task.source)
+    X, s = scene.data.X, setting(scene.ranks, task.sweeps)
+    if task.model == SINGLE:
+        return fit_single(X, s, task.layer)
+    if task.model == IMPROVED:
+        return fit_deep(X, "layer-centric", improved_setting(scene.ranks, task.sweeps))
+    return fit_deep(X, DEEP[task.model], s)
 
 
 def run(
     folder: Folder,
-    names: list[str],
-    data_folder: str | None = None,
+    sources: list[Source],
     sweeps: int = 500,
     jobs: int | None = None,
     progress: Callable[[Iterable[object], int], Iterable[object]] | None = None,
 ) -> str:
     """All models on some scenes; returns the MRSA tables in Markdown."""
-    scenes = {name: open_scene(name, data_folder) for name in names}  # mistakes show up here
-    folder.configuration("scenes", {"scenes": names, "sweeps": sweeps})
-    results = in_parallel(fit_scene, [(n, data_folder, sweeps) for n in names], jobs, progress)
+    tasks = [task for source in sources for task in tasks_for(source, sweeps)]
+    settings = {"scenes": [source._asdict() for source in sources], "sweeps": sweeps}
+    folder.configuration("scenes", settings)
+    results = list(zip(tasks, in_parallel(fit_task, tasks, jobs, progress)))
     parts = []
-    for fits in results:
-        scene = scenes[fits.name]
-        rows = mrsa_rows(scene, fits)
-        columns = ["model", *(f"layer {k + 1} (r={scene.ranks[k]})" for k in scene.truth)]
-        if fits.name == "urban":
-            columns += ["paper, layer 1", "paper, layer 2"]
-            rows = [[*row, *PAPER_URBAN.get(str(row[0]), ("", ""))] for row in rows]
-        table = folder.table(f"{fits.name}-mrsa", columns, rows)
-        parts.append(f"### MRSA, {fits.name}\n\n{table}")
-        draw(folder, scene, fits)
+    for source in sources:
+        own = [(task, f) for task, f in results if task.source == source]
+        by_model = {task.model: f for task, f in own if task.model != SINGLE}
+        single = [f for task, f in own if task.model == SINGLE]
+        fits = Fits({label: by_model[label] for label in (*DEEP, IMPROVED)}, single)
+        parts.append(write_scene(folder, source.name, open_scene(source), fits))
     text = "\n".join(parts)
     folder.text("summary.md", text)
     return text
+
+
+def write_scene(folder: Folder, name: str, scene: Scene, fits: Fits) -> str:
+    """One scene's table and figures; returns the table in Markdown."""
+    rows = mrsa_rows(scene, fits)
+    columns = ["model", *(f"layer {k + 1} (r={scene.ranks[k]})" for k in scene.truth)]
+    if name == "urban":
+        columns += ["paper, layer 1", "paper, layer 2"]
+        rows = [[*row, *PAPER_URBAN.get(str(row[0]), ("", ""))] for row in rows]
+    draw(folder, name, scene, fits)
+    return f"### MRSA, {name}\n\n{folder.table(f'{name}-mrsa', columns, rows)}"
 
 
 def bases(fits: Fits, layer: int) -> dict[str, Array]:
@@ -140,9 +198,9 @@ def mrsa_rows(scene: Scene, fits: Fits) -> list[list[object]]:
     ]
 
 
-def draw(folder: Folder, scene: Scene, fits: Fits) -> None:
+def draw(folder: Folder, name: str, scene: Scene, fits: Fits) -> None:
     """Endmembers beside the truth, hierarchies, single-layer maps, error curves."""
-    name, data = fits.name, scene.data
+    data = scene.data
     for k, t in scene.truth.items():
         shown = {m: W for m, W in bases(fits, k).items() if k > 0 or m != SINGLE}
         figure = draw_endmembers(data, t, shown, f"{data.name}, layer {k + 1}")

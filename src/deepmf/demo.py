@@ -15,13 +15,12 @@ import numpy as np
 from deepmf.datasets import Dataset, simulated_scene
 from deepmf.factorization import Factorization
 from deepmf.factorize import factorize
-from deepmf.losses import LayerCentric, Loss
 from deepmf.metrics import Matching, match
 from deepmf.plots import plot_errors, plot_hierarchy, plot_spectra
 from deepmf.regularizers import MinVolume
 
-MODELS: dict[str, str | Loss] = {
-    "LC-DMF (layer-centric)": LayerCentric(lam=1.0),
+MODELS: dict[str, str] = {
+    "LC-DMF (layer-centric)": "layer-centric",
     "DC-DMF (data-centric)": "data-centric",
     "MMF (multilayer)": "multilayer",
     "Tri-DMF (Trigeorgis)": "trigeorgis",
@@ -57,13 +56,13 @@ def main(arguments: list[str] | None = None) -> int:
     return 0
 
 
-def fit_scene(scene: Dataset, model: str | Loss) -> Factorization:
+def fit_scene(scene: Dataset, model: str) -> Factorization:
     """Minimum-volume deep NMF of the scene, 6 > 4 > 2, from SNPA."""
     return factorize(
         scene.X,
         ranks=[6, 4, 2],
         model=model,
-        regularizer_W=MinVolume(1e-2),
+        regularizer_W=MinVolume(10),
         init="snpa",
         max_iter=_SWEEPS,
         tol=0,

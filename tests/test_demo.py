@@ -38,6 +38,12 @@ def test_demo_leaves_a_page_that_stands_alone(folder):
         assert (folder / f"{name}.pdf").stat().st_size > 1000
 
 
+def test_a_folder_that_cannot_be_made_is_said(tmp_path, capsys):
+    (tmp_path / "file").write_text("")
+    assert demo.main(["--out", str(tmp_path / "file")]) == 2
+    assert "file" in capsys.readouterr().err
+
+
 def test_figures_draw_what_they_are_given():
     scene = simulated_scene(rows=32, cols=32, bands=20)
     f = factorize(scene.X, [6, 4, 2], init="snpa", max_iter=5, tol=0)

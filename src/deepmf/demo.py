@@ -17,6 +17,7 @@ from deepmf.factorization import Factorization
 from deepmf.factorize import factorize
 from deepmf.metrics import Matching, match
 from deepmf.plots import plot_errors, plot_hierarchy, plot_spectra
+from deepmf.plots.style import new_figure
 from deepmf.regularizers import MinVolume
 
 MODELS: dict[str, str] = {
@@ -33,7 +34,12 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m deepmf.demo", description=__doc__)
     parser.add_argument("--out", type=Path, default=Path("demo"), help="folder to write to")
     folder: Path = parser.parse_args(arguments).out
-    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        new_figure(1, 1)  # before the work, not after it
+        folder.mkdir(parents=True, exist_ok=True)
+    except (ImportError, OSError) as error:
+        sys.stderr.write(f"deepmf: {error}\n")
+        return 2
 
     scene = simulated_scene()
     say(f"Simulated scene: {scene.X.shape[0]} bands, {scene.X.shape[1]} pixels;")

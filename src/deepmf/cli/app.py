@@ -45,12 +45,12 @@ def main(
     """Deep matrix factorization: hierarchies of layers with one consistent loss."""
 
 
-@app.command()
-def demo(out: Annotated[Path, typer.Option("--out", "-o")] = Path("demo")) -> None:
+@app.command("demo")
+def demo_command(out: Annotated[Path, typer.Option("--out", "-o")] = Path("demo")) -> None:
     """Fit the built-in simulated scene with every model and leave a report."""
-    from deepmf.demo import main
+    from deepmf import demo
 
-    main(["--out", str(out)])
+    raise typer.Exit(demo.main(["--out", str(out)]))
 
 
 @paper.command("synthetic")

@@ -22,10 +22,10 @@ _LARGEST_BLOCK = 20_000
 
 @cache
 def _kernels() -> ModuleType | None:
-    """The compiled kernels, or ``None`` where Numba is missing; imported on first use."""
+    """The compiled kernels, imported on first use; ``None`` where Numba cannot be had."""
     try:
         from deepmf.solvers import compiled
-    except ImportError:
+    except (ImportError, RuntimeError):  # missing, or nowhere to keep compiled code
         return None
     return compiled
 

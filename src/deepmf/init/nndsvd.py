@@ -13,7 +13,8 @@ def nndsvd(panels: Panels, rank: int, rng: np.random.Generator | None = None) ->
     """Columns along u_+, or along u_- where the negative parts are heavier.
 
     X ~ sum_j s_j u_j v_j'; each term's sign is chosen by the heavier of (u_+, v_+) and (u_-, v_-).
-    Columns are scaled to the data: the largest code of each term is 1.
+    All columns get the norm of a typical data point: codes of one size make the fit's blocks well
+    conditioned, and a bounded H can reach the data.
     """
     if rank > min(panels.shape):
         raise StartError(
@@ -22,12 +23,13 @@ def nndsvd(panels: Panels, rank: int, rng: np.random.Generator | None = None) ->
         )
     U, _ = panels.leading(rank)
     SV = panels.dot(U)  # s_j v_j'
+    typical = np.sqrt(panels.norm2 / panels.shape[1])
     W = np.zeros_like(U)
     for j in range(rank):
         sides = [(np.maximum(sign * U[:, j], 0), np.maximum(sign * SV[j], 0)) for sign in (1, -1)]
-        u, sv = max(sides, key=lambda side: _norm(side[0]) * _norm(side[1]))
+        u, _ = max(sides, key=lambda side: _norm(side[0]) * _norm(side[1]))
         if _norm(u) > 0:
-            W[:, j] = sv.max() * u
+            W[:, j] = typical * u / _norm(u)
     return W
 
 

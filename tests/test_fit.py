@@ -540,3 +540,12 @@ def test_faces_reach_their_sparsities(model):
         assert W.min() >= 0
     assert (np.diff(f.history.objective) <= 1e-12 * f.history.objective[0]).all()
     assert f.problem.layers[0].constraint_H == Nonnegative()
+
+
+def test_history_columns_by_name():
+    f = factorize(np.random.default_rng(0).random((6, 12)), [3, 2], max_iter=4, tol=0)
+    for name, column in f.history.to_dict().items():
+        np.testing.assert_array_equal(f.history[name], column)
+        assert len(column) == len(f.history) == 5
+    with pytest.raises(KeyError, match="nosuch"):
+        f.history["nosuch"]

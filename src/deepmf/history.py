@@ -38,6 +38,10 @@ class History:
     def __len__(self) -> int:
         return len(self.objective)
 
+    def __getitem__(self, name: str) -> Array:
+        """A column by name, ``history["objective"]``, as in a table."""
+        return self.to_dict()[name]
+
     @classmethod
     def of(cls, rows: list[Progress]) -> History:
         """From the rows of one run."""

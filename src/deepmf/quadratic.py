@@ -73,13 +73,6 @@ class Quadratic:
         """sum_i lmax(A_i) lmax(B_i): bounds the gradient's Lipschitz constant."""
         return sum(largest_eigenvalue(A) * largest_eigenvalue(B) for A, B in self.terms)
 
-    def columns(self, keep: slice | NDArray[np.intp]) -> Quadratic:
-        """The restriction to some columns of M; needs ``column_separable``."""
-        C = self.C
-        if not isinstance(C, float) and C.ndim == 2 and C.shape[1] > 1:
-            C = C[:, keep]
-        return Quadratic(self.terms, C)
-
     def astype(self, dtype: np.dtype) -> Quadratic:
         """The same function in another floating-point type."""
         return Quadratic(

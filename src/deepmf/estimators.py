@@ -141,7 +141,8 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             for name, value in self.get_params(deep=False).items()
         }
         self.layer_ = layer_number(settings.pop("layer"), len(check_ranks(self.ranks)))
-        self._check_sign(X)
+        if not self._accepts_negative():
+            check_sign(X)  # here, where rows are samples, so that it names the right entry
         f = factorize(X.T, settings.pop("ranks"), **settings)
         self.factorization_: Factorization = f
         self.history_: History = f.history
@@ -163,11 +164,12 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         number = self._number(layer)
         self._check_container(number)
         X = validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
-        self._check_sign(X)
+        if self.factorization_.problem.nonnegative and not self.allow_negative:
+            check_sign(X)
         return self._encode(X, number)
 
     def inverse_transform(self, codes: Any, layer: int | None = None) -> Array:
-        """Codes @ components(layer): back to features."""
+        """codes @ components(layer): back to features."""
         check_is_fitted(self)
         number = self._number(layer)
         codes = check_matrix(codes, "codes")
@@ -202,11 +204,6 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     def _encode(self, X: Array, number: int) -> Array:
         return np.ascontiguousarray(self.factorization_.encode(X.T, number).T)
-
-    def _check_sign(self, X: Array) -> None:
-        """Here, where rows are samples, so that the message names the right entry."""
-        if not self._accepts_negative():
-            check_sign(X)
 
     def _number(self, layer: int | None) -> int:
         return self.layer_ if layer is None else layer_number(layer, self.factorization_.depth)

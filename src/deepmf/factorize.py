@@ -106,8 +106,7 @@ def factorize(
     problem = build_problem(
         ranks, model, constraint_W, constraint_H, regularizer_W, regularizer_H, solver
     )
-    first = problem.layers[0]
-    if first.constraint_W.nonnegative and first.constraint_H.nonnegative and not allow_negative:
+    if problem.nonnegative and not allow_negative:
         check_sign(data)
     control = Control(
         max_iter=max_iter,
@@ -118,7 +117,7 @@ def factorize(
         augment=augment,
         callbacks=(callbacks,) if callable(callbacks) else callbacks,
     )
-    if panel_size is None and first.constraint_H.separable is None:
+    if panel_size is None and problem.layers[0].constraint_H.separable is None:
         panel_size = data.shape[1]  # a set that ties all columns of H_1 needs them in one panel
     panels = DensePanels(data, panel_size)
     starts = _starts(init, problem, panels)

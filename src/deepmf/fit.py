@@ -15,7 +15,7 @@ from deepmf.history import History, Progress
 from deepmf.init import Start, StartError
 from deepmf.losses import Loss, Multilayer
 from deepmf.panels import Coding, Panels
-from deepmf.parameters import check_number
+from deepmf.parameters import check_integer, check_number
 from deepmf.problem import Problem, check_against_data
 from deepmf.quadratic import Array
 from deepmf.state import State
@@ -48,9 +48,7 @@ class Control:
 
     def __post_init__(self) -> None:
         for name, least in (("max_iter", 0), ("inner_iter", 1), ("augment", 0)):
-            value = getattr(self, name)
-            if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < least:
-                raise ValueError(f"{name} must be an integer of at least {least}, got {value!r}.")
+            check_integer(name, getattr(self, name), least)
         for name in ("tol", "inner_tol", "max_time"):
             if name != "max_time" or self.max_time is not None:
                 check_number(name, getattr(self, name), 0)
@@ -105,7 +103,8 @@ def fit(
             best, codes = done, panels.get_codes()
     if best is None:
         raise failure or StartError("There is no start to fit from.")
-    panels.set_codes(codes)
+    if panels.get_codes() is not codes:  # another start was fitted after the best one
+        panels.set_codes(codes)
     if best.stop_reason == "max_iter" and control.tol > 0 and control.max_iter > 0:
         _warn_not_converged(problem, control)
     return best

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import inspect
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
+
+
+def check_integer(what: str, value: Any, low: int) -> None:
+    """Refuse all but an integer of at least ``low``."""
+    if not isinstance(value, Integral) or isinstance(value, bool) or value < low:
+        raise ValueError(f"{what} must be an integer of at least {low}, got {value!r}.")
 
 
 def check_number(what: str, value: Any, low: float, high: float = float("inf")) -> None:

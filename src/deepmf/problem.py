@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from numbers import Integral
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -30,6 +30,12 @@ class Layer:
     regularizer_W: Regularizer | None = None
     regularizer_H: Regularizer | None = None
 
+    def of(self, kind: Literal["H", "W"]) -> tuple[Constraint, Regularizer | None]:
+        """What the settings ask of one factor."""
+        if kind == "W":
+            return self.constraint_W, self.regularizer_W
+        return self.constraint_H, self.regularizer_H
+
 
 @dataclass(frozen=True)
 class Problem:
@@ -43,6 +49,12 @@ class Problem:
     def ranks(self) -> list[int]:
         """r_1, ..., r_L."""
         return [layer.rank for layer in self.layers]
+
+    @property
+    def nonnegative(self) -> bool:
+        """Whether W_1 H_1 cannot be negative, so that negative data cannot be fitted."""
+        first = self.layers[0]
+        return first.constraint_W.nonnegative and first.constraint_H.nonnegative
 
     def spec(self) -> dict[str, Any]:
         """Everything by name, as plain data for files."""

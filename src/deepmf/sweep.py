@@ -17,7 +17,8 @@ from deepmf.state import State
 _GUARD = {np.dtype(np.float64): 1e-7, np.dtype(np.float32): 1e-1}
 """Relative squared error below which traces have too few digits left to follow a slow decrease."""
 
-Block = tuple[Literal["H", "W"], int]
+Kind = Literal["H", "W"]
+Block = tuple[Kind, int]
 
 
 @dataclass(frozen=True)
@@ -100,7 +101,7 @@ class Sweep:
     def update(self, block: Block) -> None:
         """Improve one factor, all others fixed."""
         kind, k = block
-        s, layer = self.state, self.problem.layers[k]
+        s = self.state
         if kind == "H" and k == 0:
             s.data = self.panels.update(
                 self.coding(), self.problem.solver, self.inner_iter, self.inner_tol
@@ -108,11 +109,9 @@ class Sweep:
             return
         factors = s.W if kind == "W" else s.H
         q = (self.loss.W if kind == "W" else self.loss.H)(s, k, self.weights)
-        constraint = layer.constraint_W if kind == "W" else layer.constraint_H
-        penalty = layer.regularizer_W if kind == "W" else layer.regularizer_H
+        constraint, penalty = self.problem.layers[k].of(kind)
         if penalty is not None:
-            strength = (self.strengths_W if kind == "W" else self.strengths_H)[k]
-            q = q + strength * penalty.majorize(factors[k])
+            q = q + self._strengths(kind)[k] * penalty.majorize(factors[k])
         factors[k] = self.problem.solver.solve(
             q, constraint, factors[k], self.inner_iter, self.inner_tol
         )
@@ -125,30 +124,31 @@ class Sweep:
 
     def objective(self, errors: Errors) -> float:
         """The loss plus the penalties of the layers being updated."""
-        total = self.fit_term(errors)
-        for k in self.layers:
-            on_W, on_H = self.problem.layers[k].regularizer_W, self.problem.layers[k].regularizer_H
-            if on_W is not None:
-                total += self.strengths_W[k] * on_W.value(self.state.W[k])
-            if on_H is not None:
-                total += self.strengths_H[k] * self._value_H(k)
-        return total
+        penalties = sum(
+            self._strengths(kind)[k] * self._penalty(kind, k) for kind, k in self.blocks
+        )
+        return self.fit_term(errors) + penalties
 
     def fit_term(self, errors: Errors) -> float:
         """The loss alone."""
         return self.loss.value(errors.layer, errors.data, self.value_weights)
 
-    def _value_H(self, k: int) -> float:
-        penalty = self.problem.layers[k].regularizer_H
-        if penalty is None or k == 0:
-            return self.state.data.penalty
-        return penalty.value(self.state.H[k])
+    def _strengths(self, kind: Kind) -> list[float]:
+        return self.strengths_W if kind == "W" else self.strengths_H
 
-    def _strength(self, kind: str, k: int, error: float) -> float:
-        """weight_l * strength, the latter measured against the layer's error now."""
-        layer = self.problem.layers[k]
-        penalty = layer.regularizer_W if kind == "W" else layer.regularizer_H
+    def _penalty(self, kind: Kind, k: int) -> float:
+        """The regulariser's value at a factor, without its strength; 0 where there is none."""
+        _, penalty = self.problem.layers[k].of(kind)
         if penalty is None:
             return 0.0
-        value = penalty.value(self.state.W[k]) if kind == "W" else self._value_H(k)
-        return float(self.weights[k] * penalty.strength(value, float(error)))
+        if kind == "W":
+            return penalty.value(self.state.W[k])
+        return self.state.data.penalty if k == 0 else penalty.value(self.state.H[k])
+
+    def _strength(self, kind: Kind, k: int, error: float) -> float:
+        """weight_l * strength, the latter measured against the layer's error now."""
+        _, penalty = self.problem.layers[k].of(kind)
+        if penalty is None:
+            return 0.0
+        strength = penalty.strength(self._penalty(kind, k), float(error))
+        return float(self.weights[k] * strength)

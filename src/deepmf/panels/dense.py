@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from scipy.sparse.linalg import LinearOperator, eigsh
 
 from deepmf.panels.base import Coding, Panels
+from deepmf.parameters import check_integer
 from deepmf.quadratic import Array
 from deepmf.solvers.base import Solver
 from deepmf.state import DataProducts
@@ -36,9 +37,7 @@ class DensePanels(Panels):
         self.shape = (X.shape[0], X.shape[1])
         self.dtype = X.dtype
         self.width = _WIDTH if width is None else width
-        integer = isinstance(self.width, int | np.integer) and not isinstance(self.width, bool)
-        if not integer or self.width < 1:
-            raise ValueError(f"panel_size must be an integer of at least 1, got {width!r}.")
+        check_integer("panel_size", self.width, 1)
         self.count = -(-X.shape[1] // self.width)
         self._norms2 = np.empty(X.shape[1])
         for cols in self._slices():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -13,7 +12,7 @@ from deepmf.factorization import Factorization
 from deepmf.metrics import hoyer
 from deepmf.paper.folder import Folder
 from deepmf.paper.models import DEEP, SINGLE, Setting, fit_deep, fit_single
-from deepmf.paper.parallel import in_parallel
+from deepmf.paper.parallel import Progress, in_parallel
 from deepmf.plots import plot_errors, plot_pictures
 
 RANKS = (100, 49, 25)
@@ -51,7 +50,7 @@ def run(
     data_folder: str | None = None,
     sweeps: int = 500,
     jobs: int | None = None,
-    progress: Callable[[Iterable[object], int], Iterable[object]] | None = None,
+    progress: Progress | None = None,
 ) -> str:
     """The whole experiment; returns its tables in Markdown."""
     faces = load_cbcl(data_folder)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
@@ -21,7 +20,7 @@ from deepmf.factorization import Factorization
 from deepmf.metrics import match
 from deepmf.paper.folder import Folder
 from deepmf.paper.models import DEEP, IMPROVED, SINGLE, Setting, fit_deep, fit_single
-from deepmf.paper.parallel import in_parallel
+from deepmf.paper.parallel import Progress, in_parallel
 from deepmf.plots import plot_errors, plot_hierarchy, plot_maps
 from deepmf.plots.style import color, new_figure, plain_axes
 from deepmf.quadratic import Array
@@ -150,7 +149,7 @@ def run(
     sources: list[Source],
     sweeps: int = 500,
     jobs: int | None = None,
-    progress: Callable[[Iterable[object], int], Iterable[object]] | None = None,
+    progress: Progress | None = None,
 ) -> str:
     """All models on some scenes; returns the MRSA tables in Markdown."""
     tasks = [task for source in sources for task in tasks_for(source, sweeps)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -13,7 +13,7 @@ from deepmf.datasets import synthetic
 from deepmf.metrics import match
 from deepmf.paper.folder import Folder
 from deepmf.paper.models import DEEP, IMPROVED, SINGLE, Setting, fit_deep, fit_single
-from deepmf.paper.parallel import in_parallel
+from deepmf.paper.parallel import Progress, in_parallel
 from deepmf.plots.style import color, new_figure, plain_axes
 from deepmf.regularizers import MinVolume
 
@@ -90,7 +90,7 @@ def run(
     sweeps: int = 500,
     seed: int = 0,
     jobs: int | None = None,
-    progress: Callable[[Iterable[object], int], Iterable[object]] | None = None,
+    progress: Progress | None = None,
 ) -> str:
     """The whole experiment; returns its summary in Markdown."""
     folder.configuration("synthetic", {"runs": runs, "sweeps": sweeps, "seed": seed})

@@ -32,9 +32,8 @@ def _kernels() -> ModuleType | None:
 
 def _kind(kernels: ModuleType, constraint: Constraint) -> tuple[int, float, float] | None:
     """The kernel's name for a set. Exact types only: a subclass may project elsewhere."""
-    match constraint:
-        case Box() if type(constraint) is Box:
-            return kernels.BOX, float(constraint.lower), float(constraint.upper)
+    if type(constraint) is Box:
+        return kernels.BOX, float(constraint.lower), float(constraint.upper)
     kinds = {
         Unconstrained: kernels.NONE,
         Nonnegative: kernels.NONNEGATIVE,
@@ -59,9 +58,9 @@ def compiled_solve(
     if kernels is None or len(q.terms) != 1:
         return None
     kind = _kind(kernels, constraint)
-    (A, B) = q.terms[0]
     if kind is None:
         return None
+    A, B = q.terms[0]
     dtype = M.dtype.type
     C = np.broadcast_to(np.asarray(q.C, dtype=dtype), M.shape)
     settings = (

@@ -49,8 +49,7 @@ def _has_negative(A: Side) -> bool:
 
 
 def _product(A: Side, M: Array, B: Side) -> Array:
-    M = A * M if isinstance(A, float) else A @ M
-    return M * B if isinstance(B, float) else M @ B
+    return Quadratic.of(A, B).hessian(M)
 
 
 def _signed_products(A: Side, M: Array, B: Side) -> tuple[Array, Array]:

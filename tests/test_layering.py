@@ -19,6 +19,8 @@ LEVELS = {
     "parameters": 0,
     "quadratic": 0,
     "metrics": 0,
+    "layout": 0,
+    "dataset": 1,
     "history": 1,
     "state": 1,
     "constraints": 1,

@@ -7,7 +7,7 @@ import os
 import zipfile
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from numbers import Integral
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ import numpy as np
 
 from deepmf.files import write_whole
 from deepmf.history import History
+from deepmf.layout import Layout
 from deepmf.metrics import links
 from deepmf.names import UnknownNameError
 from deepmf.panels import Coding, DensePanels
@@ -62,6 +63,8 @@ class Factorization:
         Ranks, model, constraints and regularisers.
     start : int
         Which of several starts gave it, from 0.
+    layout : Layout
+        What is known of the data's rows and columns: names, wavelengths, pictures.
     """
 
     W: list[Array]
@@ -73,6 +76,7 @@ class Factorization:
     start: int
     encoder: tuple[Array, Array, float]
     """(A, G, strength) of the problem that codes new data, see `encode`."""
+    layout: Layout = field(default_factory=Layout)
 
     @property
     def depth(self) -> int:
@@ -141,6 +145,7 @@ class Factorization:
         arrays |= {f"history_{name}": a for name, a in self.history.to_dict().items()}
         A, G, strength = self.encoder
         arrays |= {"weights": self.weights, "encoder_A": A, "encoder_G": G}
+        arrays |= {f"layout_{name}": a for name, a in self.layout.to_arrays().items()}
         meta = {
             "format": _FORMAT,
             "depth": self.depth,
@@ -176,9 +181,8 @@ class Factorization:
             if meta["format"] != _FORMAT:
                 raise KeyError("format")
             layers = range(1, meta["depth"] + 1)
-            history = History(
-                **{n.removeprefix("history_"): a for n, a in arrays.items() if n[:8] == "history_"}
-            )
+            history = History(**_family(arrays, "history_"))
+            layout = Layout.from_arrays(_family(arrays, "layout_"))
             W, H = ([arrays[f"{name}{k}"] for k in layers] for name in "WH")
             encoder = (arrays["encoder_A"], arrays["encoder_G"], float(meta["strength"]))
             weights, stop_reason = arrays["weights"], str(meta["stop_reason"])
@@ -196,7 +200,7 @@ class Factorization:
                 f"{os.fspath(path)!r} is not a whole deepmf factorization "
                 f"({type(error).__name__}). Save it again with Factorization.save."
             ) from None
-        return cls(W, H, history, stop_reason, weights, problem, start, encoder)
+        return cls(W, H, history, stop_reason, weights, problem, start, encoder, layout)
 
     def __repr__(self) -> str:
         model = self.problem.loss.name or type(self.problem.loss).__name__
@@ -213,6 +217,11 @@ class Factorization:
 
     def _index(self, layer: int) -> int:
         return layer_number(layer, self.depth) - 1
+
+
+def _family(arrays: dict[str, Array], prefix: str) -> dict[str, Array]:
+    """Arrays whose names begin alike, by the rest of their names."""
+    return {n.removeprefix(prefix): a for n, a in arrays.items() if n.startswith(prefix)}
 
 
 def _with_suffix(path: str | os.PathLike[str]) -> Path:

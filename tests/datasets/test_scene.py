@@ -3,6 +3,7 @@ import pytest
 
 from deepmf.datasets import Dataset, simulated_scene
 from deepmf.datasets.spectra import MATERIALS, material_spectra
+from deepmf.layout import Layout
 from deepmf.metrics import data_errors, layer_errors, links, mrsa
 
 SEEDS = range(4)
@@ -144,17 +145,15 @@ def test_refusals_name_the_value(arguments, message):
 
 def test_image_follows_the_order():
     X = np.zeros((2, 6))
-    by_row = Dataset("d", X, image_shape=(2, 3), order="C")
-    by_column = Dataset("d", X, image_shape=(2, 3), order="F")
+    by_row = Dataset("d", X, Layout(image_shape=(2, 3), order="C"))
+    by_column = Dataset("d", X, Layout(image_shape=(2, 3), order="F"))
     np.testing.assert_array_equal(by_row.image(np.arange(6)), [[0, 1, 2], [3, 4, 5]])
     np.testing.assert_array_equal(by_column.image(np.arange(6)), [[0, 2, 4], [1, 3, 5]])
 
 
 def test_image_refuses_other_lengths_and_data_without_pictures():
-    data = Dataset("faces", np.zeros((6, 9)), image_shape=(2, 3), pixels="rows")
-    with pytest.raises(
-        ValueError, match=r"shape \(9,\).*2 x 3 = 6 values, one for each of the rows"
-    ):
+    data = Dataset("faces", np.zeros((6, 9)), Layout(image_shape=(2, 3), pixels="rows"))
+    with pytest.raises(ValueError, match=r"shape \(9,\).*6 values, one for each of the rows"):
         data.image(np.zeros(9))
     with pytest.raises(ValueError, match="no image_shape"):
         Dataset("points", np.zeros((3, 4))).image(np.zeros(4))
@@ -171,9 +170,9 @@ def test_image_refuses_other_lengths_and_data_without_pictures():
             {"W": [np.ones((3, 2))], "names": [["a", "b"]], "H": [np.ones((2, 5))]},
             r"H\[0\] has shape \(2, 5\).*\(2, 4\)",
         ),
-        ({"image_shape": (3, 3)}, "does not hold the 4 columns"),
-        ({"image_shape": (2, 2), "pixels": "rows"}, "does not hold the 3 rows"),
-        ({"wavelengths": np.ones(4)}, "X has 3 bands"),
+        ({"layout": Layout(image_shape=(3, 3))}, "does not hold the 4 columns"),
+        ({"layout": Layout(image_shape=(2, 2), pixels="rows")}, "does not hold the 3 rows"),
+        ({"layout": Layout(wavelengths=np.ones(4))}, "X has 3 bands"),
     ],
 )
 def test_bundle_refuses_parts_that_do_not_fit(parts, message):

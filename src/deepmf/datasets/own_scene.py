@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deepmf.datasets.bundle import Dataset
+from deepmf.dataset import Dataset
 from deepmf.datasets.matfiles import array, number, read, scaled
 from deepmf.datasets.published import component_names
+from deepmf.layout import Layout
 
 __all__ = ["load_scene"]
 
@@ -43,10 +44,9 @@ def load_scene(cube: File, truths: Sequence[File] = ()) -> Dataset:
     return Dataset(
         name=path.stem,
         X=scaled(X, maximum),
+        layout=Layout(image_shape=shape, order="F"),
         W=[M for M, _ in spectra],
         names=[names for _, names in spectra],
-        image_shape=shape,
-        order="F",
     )
 
 

@@ -18,8 +18,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deepmf.datasets.bundle import Dataset
+from deepmf.dataset import Dataset
 from deepmf.datasets.matfiles import array, find, missing, number, read, root, scaled
+from deepmf.layout import Layout
 
 __all__ = ["load_cbcl", "load_jasper", "load_moffett", "load_samson", "load_urban"]
 
@@ -140,7 +141,8 @@ def load_cbcl(folder: Folder = None) -> Dataset:
             f"X of {path} has {X.shape[0]} rows, but faces of 19 x 19 pixels need 361; "
             "transpose it if it holds the faces as rows."
         )
-    return Dataset("CBCL faces", scaled(X, None), image_shape=(19, 19), order="F", pixels="rows")
+    layout = Layout(image_shape=(19, 19), order="F", pixels="rows")
+    return Dataset("CBCL faces", scaled(X, None), layout)
 
 
 def _required(where: Path, *names: str) -> Path:
@@ -233,10 +235,8 @@ def _scene(
     return Dataset(
         name=name,
         X=X,
+        layout=Layout(wavelengths=wavelengths, image_shape=shape, order="F"),
         W=[M for M, _, _ in known],
         H=[A for _, A, _ in known[:1]],
         names=[names for _, _, names in known],
-        image_shape=shape,
-        order="F",
-        wavelengths=wavelengths,
     )

@@ -7,10 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from deepmf.datasets.bundle import Dataset
+from deepmf.dataset import Dataset
 from deepmf.datasets.landscape import abundances, brightness
 from deepmf.datasets.noise import gaussian_noise
 from deepmf.datasets.spectra import MATERIALS, material_spectra
+from deepmf.layout import Layout
 from deepmf.random_state import RandomState, generator
 
 __all__ = ["simulated_scene"]
@@ -95,12 +96,10 @@ def simulated_scene(
     return Dataset(
         name="simulated scene",
         X=np.maximum(clean + gaussian_noise(clean, noise, rng), 0),
+        layout=Layout(wavelengths=wavelengths, image_shape=(rows, cols)),
         W=W,
         H=H,
         names=names,
-        image_shape=(rows, cols),
-        order="C",
-        wavelengths=wavelengths,
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from deepmf.datasets.bundle import Dataset
+from deepmf.dataset import Dataset
 from deepmf.datasets.noise import gaussian_noise
 from deepmf.random_state import RandomState, generator
 

@@ -1,0 +1,159 @@
+"""What the rows and columns of X are: names, wavelengths, and the pictures they make."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Kind = Literal["scene", "pictures", "table"]
+
+_ARRAYS = ("features", "samples", "wavelengths", "bands", "valid", "y", "x")
+"""Fields that go to files as arrays; the others are a few words of JSON."""
+
+
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """Names and geometry of X, m features x n samples. Every part is optional.
+
+    Attributes
+    ----------
+    features, samples : arrays of m and n str
+        Names of the rows (bands, words, genes) and of the columns (documents, cells).
+    wavelengths : array of m floats
+        Band centres in nanometres.
+    bands : array of m ints
+        Numbers, from 1, of the rows among the bands of the file; a jump is a gap of bad bands.
+    image_shape : (rows, cols)
+        The picture's shape, where X holds pictures.
+    order : {"C", "F"}
+        Whether consecutive pixels run along a row ("C") or down a column ("F", as in MATLAB).
+    pixels : {"columns", "rows"}
+        Whether the pixels of a picture are the columns of X (a scene: a row of X or of H_1 is a
+        picture) or its rows (faces: a column of X or of W is a picture).
+    valid : array of rows x cols bools
+        Pixels of a scene that X has, where others hold no data; n of them are true.
+    y, x : arrays of rows and of cols values
+        Coordinates of the picture's rows and columns.
+    header : mapping of plain data
+        What else a file said, kept to write results in its own kind (a map projection, say).
+    """
+
+    features: NDArray[np.str_] | None = None
+    samples: NDArray[np.str_] | None = None
+    wavelengths: NDArray[np.float64] | None = None
+    bands: NDArray[np.int64] | None = None
+    image_shape: tuple[int, int] | None = None
+    order: Literal["C", "F"] = "C"
+    pixels: Literal["columns", "rows"] = "columns"
+    valid: NDArray[np.bool_] | None = None
+    y: NDArray | None = None
+    x: NDArray | None = None
+    header: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def kind(self) -> Kind:
+        """How to show it: a scene of pixels, a set of pictures, or a table."""
+        if self.image_shape is None:
+            return "table"
+        return "scene" if self.pixels == "columns" else "pictures"
+
+    def check(self, shape: tuple[int, int], name: str = "the data") -> None:
+        """Refuse parts that do not fit X's shape."""
+        m, n = shape
+        for part, wanted, what in (
+            ("features", m, "rows"),
+            ("wavelengths", m, "bands"),
+            ("bands", m, "bands"),
+            ("samples", n, "columns"),
+        ):
+            given = getattr(self, part)
+            if given is not None and given.shape != (wanted,):
+                raise ValueError(
+                    f"{name}: {part} has shape {given.shape}, but X has {wanted} {what}."
+                )
+        if self.image_shape is None:
+            return
+        if self.valid is not None and self.valid.shape != self.image_shape:
+            raise ValueError(
+                f"{name}: valid has shape {self.valid.shape}, but the picture is "
+                f"{self.image_shape[0]} x {self.image_shape[1]}."
+            )
+        count = n if self.pixels == "columns" else m
+        if self.n_pixels != count:
+            raise ValueError(
+                f"{name}: image_shape {self.image_shape} does not hold the {count} {self.pixels} "
+                f"of X{'' if self.valid is None else ' with its valid pixels'}."
+            )
+
+    @property
+    def n_pixels(self) -> int:
+        """Number of pixels with data."""
+        if self.image_shape is None:
+            return 0
+        return int(np.prod(self.image_shape) if self.valid is None else self.valid.sum())
+
+    def image(self, values: ArrayLike) -> NDArray[np.float64]:
+        """One value per pixel as a picture, row 0 at the top, NaN where there is no data.
+
+        Parameters
+        ----------
+        values : array_like of as many values as there are pixels with data
+            A row of X or of codes for a scene, a column of X or of W for pictures.
+        """
+        flat = np.asarray(values, dtype=np.float64)
+        if self.image_shape is None:
+            raise ValueError("These data hold no pictures: their layout has no image_shape.")
+        rows, cols = self.image_shape
+        if flat.shape != (self.n_pixels,):
+            raise ValueError(
+                f"values has shape {flat.shape}, but a picture needs {self.n_pixels} values, one "
+                f"for each of the {self.pixels} of X ({rows} x {cols} pixels)."
+            )
+        if self.valid is None:
+            return flat.reshape(rows, cols, order=self.order)
+        picture = np.full((rows, cols), np.nan)
+        if self.order == "C":
+            picture[self.valid] = flat
+        else:
+            picture.T[self.valid.T] = flat
+        return picture
+
+    def pieces(self) -> list[slice]:
+        """Runs of neighbouring bands, broken at the gaps of bad ones; [] without bands."""
+        count = self.wavelengths if self.wavelengths is not None else self.bands
+        if count is None:
+            return []
+        ends = [] if self.bands is None else (np.flatnonzero(np.diff(self.bands) > 1) + 1).tolist()
+        return [slice(a, b) for a, b in zip([0, *ends], [*ends, len(count)])]
+
+    def of_samples(self, samples: NDArray[np.str_] | None) -> Layout:
+        """The same features with other samples, which make no scene."""
+        kept = self if self.kind == "pictures" else replace(self, image_shape=None, valid=None)
+        return replace(kept, samples=samples, y=None, x=None)
+
+    # --- files -------------------------------------------------------------------------------
+
+    def to_arrays(self) -> dict[str, NDArray]:
+        """Arrays that an ``.npz`` can hold without pickle."""
+        parts = {name: getattr(self, name) for name in _ARRAYS}
+        rest = {
+            "image_shape": None if self.image_shape is None else list(self.image_shape),
+            "order": self.order,
+            "pixels": self.pixels,
+            "header": dict(self.header),
+        }
+        arrays = {name: a for name, a in parts.items() if a is not None}
+        return {**arrays, "layout": np.array(json.dumps(rest))}
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, NDArray]) -> Layout:
+        """What `to_arrays` gave."""
+        rest = json.loads(str(arrays["layout"]))
+        shape = rest.pop("image_shape")
+        parts: dict[str, Any] = {name: arrays[name] for name in _ARRAYS if name in arrays}
+        return cls(**parts, image_shape=None if shape is None else (shape[0], shape[1]), **rest)

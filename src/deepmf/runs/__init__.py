@@ -1,0 +1,1 @@
+"""From a file to a folder of results, and back."""

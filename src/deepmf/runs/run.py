@@ -1,0 +1,78 @@
+"""A fit together with what it takes to show it and to repeat it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deepmf.factorization import Factorization
+from deepmf.metrics import match
+from deepmf.quadratic import Array
+
+
+class Truth(NamedTuple):
+    """True components of one layer, m x k, and their names."""
+
+    W: Array
+    names: Sequence[str]
+
+
+class Score(NamedTuple):
+    """One layer against its truth, component by component of the fit."""
+
+    order: NDArray[np.intp]
+    """The component paired with each true one."""
+    distances: Array
+    """MRSA of each pair, in the truth's order."""
+    mean: float
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """A finished fit.
+
+    Attributes
+    ----------
+    name : str
+        Of the data.
+    f : Factorization
+        With the data's layout.
+    config : str
+        The settings, as the TOML text that repeats the fit.
+    facts : mapping of str to str
+        Short facts to show: file, size, duration, versions.
+    truth : mapping of int to Truth
+        By layer, from 1; empty where nothing is known.
+    residual : array of n floats, optional
+        ||x_j - W_1 h_j|| / ||x_j|| of each sample.
+    notes : sequence of str
+        Warnings of the fit.
+    """
+
+    name: str
+    f: Factorization
+    config: str = ""
+    facts: Mapping[str, str] = field(default_factory=dict)
+    truth: Mapping[int, Truth] = field(default_factory=dict)
+    residual: Array | None = None
+    notes: Sequence[str] = ()
+
+    def score(self, layer: int) -> Score | None:
+        """The layer against its truth, where that is known."""
+        known = self.truth.get(layer)
+        if known is None or known.W.shape[1] > self.f.ranks[layer - 1]:
+            return None
+        return Score(*match(known.W, self.f.basis(layer)))
+
+    def names(self, layer: int) -> list[str]:
+        """Names of the layer's components: of the closest true ones, else numbers."""
+        names = [str(k + 1) for k in range(self.f.ranks[layer - 1])]
+        score = self.score(layer)
+        if score is not None:
+            for name, k in zip(self.truth[layer].names, score.order):
+                names[k] = name
+        return names

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -11,6 +12,13 @@ from numpy.typing import ArrayLike, NDArray
 from deepmf.layout import Layout
 
 Array = NDArray[np.float64]
+
+
+class Truth(NamedTuple):
+    """True components of one layer, m x k, and their names."""
+
+    W: Array
+    names: Sequence[str]
 
 
 @dataclass(frozen=True, eq=False, repr=False)

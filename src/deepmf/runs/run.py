@@ -9,16 +9,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from deepmf.dataset import Truth
 from deepmf.factorization import Factorization
 from deepmf.metrics import match
 from deepmf.quadratic import Array
-
-
-class Truth(NamedTuple):
-    """True components of one layer, m x k, and their names."""
-
-    W: Array
-    names: Sequence[str]
 
 
 class Score(NamedTuple):

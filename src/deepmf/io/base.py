@@ -1,0 +1,92 @@
+"""What a file format is, and how files that leave a choice are to be read."""
+
+from __future__ import annotations
+
+import importlib
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar, Literal, NamedTuple
+
+from deepmf.dataset import Dataset
+from deepmf.factorization import Factorization
+
+
+class UnreadableError(ValueError):
+    """A file that cannot be used, with a sentence that says why and what to do."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """Answers to what a file may leave open. ``None``: what the file says, or the usual.
+
+    Attributes
+    ----------
+    variable : str
+        Which of several arrays (``.npz``, ``.mat``, NetCDF, Zarr), layer (``.h5ad``).
+    rows : {"features", "samples"}
+        What the rows of a matrix are.
+    bands : {"first", "last"}
+        Which axis of a cube without named dimensions is spectral.
+    image : (rows, cols)
+        Shape of the picture that the columns (a scene) or rows (faces) of a matrix make.
+    order : {"C", "F"}
+        Whether the pixels of such a picture run along its rows or down its columns.
+    wavelengths : path
+        A text, CSV or ``.npy`` file with one wavelength per band.
+    bad_bands : str
+        Bands to leave out, numbered from 1: ``"1-3,103,148-166"``; ``"none"`` keeps those that the
+        file itself marks.
+    nodata : float
+        The value of pixels without data.
+    """
+
+    variable: str | None = None
+    rows: Literal["features", "samples"] | None = None
+    bands: Literal["first", "last"] | None = None
+    image: tuple[int, int] | None = None
+    order: Literal["C", "F"] | None = None
+    wavelengths: str | None = None
+    bad_bands: str | None = None
+    nodata: float | None = None
+
+
+class Variable(NamedTuple):
+    """An array inside a file."""
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: str
+
+
+class Format(ABC):
+    """A kind of file: how it is read, and how codes are written in the same kind."""
+
+    name: ClassVar[str]
+    """What people call it, for example ``"GeoTIFF"``."""
+    suffixes: ClassVar[tuple[str, ...]]
+
+    @abstractmethod
+    def read(self, path: Path, reading: Reading) -> Dataset:
+        """The data, with all the layout that the file knows; ``layout.header["format"] = name``."""
+
+    @abstractmethod
+    def write(self, folder: Path, f: Factorization, names: Sequence[Sequence[str]]) -> None:
+        """Write each layer's codes into a new folder; ``names`` are the components' per layer."""
+
+    def variables(self, path: Path) -> list[Variable]:
+        """The arrays a file holds, where it may hold several."""
+        return []
+
+
+def need(module: str, extra: str, purpose: str) -> Any:
+    """Import an optional library, or say how to get it."""
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        missing = (error.name or module).split(".")[0]
+        raise ImportError(
+            f"{purpose} needs {missing}, which is not installed: pip install 'deepmf[{extra}]'.",
+            name=missing,
+        ) from None

@@ -1,0 +1,36 @@
+"""Which of a file's arrays is the data."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from deepmf.io.base import UnreadableError, Variable
+
+
+def choose(
+    path: Path, found: Sequence[Variable], asked: str | None, preferred: Sequence[str] = ()
+) -> str:
+    """The variable asked for, a preferred name, or the only matrix or cube there is."""
+    listed = ", ".join(f"{v.name} ({' x '.join(map(str, v.shape))} {v.dtype})" for v in found)
+    if asked is not None:
+        if asked in [v.name for v in found]:
+            return asked
+        raise UnreadableError(f"{path} has no variable {asked!r}; it has {listed or 'none'}.")
+    big = [v for v in found if len(v.shape) in (2, 3) and min(v.shape) > 1 and _numeric(v.dtype)]
+    for name in preferred:
+        if name in [v.name for v in big]:
+            return name
+    if len(big) == 1:
+        return big[0].name
+    if not big:
+        raise UnreadableError(
+            f"{path} holds no matrix or cube of numbers, only {listed or 'nothing'}."
+        )
+    raise UnreadableError(
+        f"{path} holds several matrices: {listed}. Say which one is the data with --variable."
+    )
+
+
+def _numeric(dtype: str) -> bool:
+    return dtype.lstrip("<>|=").startswith(("float", "int", "uint", "f", "i", "u", "b"))

@@ -1,0 +1,56 @@
+"""The formats there are, chosen by a file's suffix."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from deepmf.dataset import Dataset
+from deepmf.io.base import Format, Reading, UnreadableError
+from deepmf.io.numpy_files import Npy, Npz
+
+_USUAL = Reading()
+
+FORMATS: tuple[Format, ...] = (Npy(), Npz())
+
+
+def format_of(path: str | os.PathLike[str]) -> Format:
+    """The format that a file's suffix stands for."""
+    name = Path(path).name.lower()
+    for kind in FORMATS:
+        if name.endswith(kind.suffixes):
+            return kind
+    known = ", ".join(suffix for kind in FORMATS for suffix in kind.suffixes)
+    raise UnreadableError(f"{os.fspath(path)!r} has no suffix that deepmf knows. It reads {known}.")
+
+
+def read(path: str | os.PathLike[str], reading: Reading = _USUAL) -> Dataset:
+    """The data in a file, features x samples, with the layout the file knows.
+
+    Parameters
+    ----------
+    path : path
+        Its suffix says the format.
+    reading : Reading
+        Answers to what the file leaves open.
+    """
+    file = Path(path)
+    if not file.exists():
+        raise FileNotFoundError(f"There is no file {str(file)!r}.")
+    kind = format_of(file)
+    try:
+        return kind.read(file, reading)
+    except (UnreadableError, ImportError, PermissionError, FileNotFoundError):
+        raise
+    except MemoryError:
+        raise UnreadableError(f"{file} does not fit in memory.") from None
+    except Exception as error:  # libraries fail on broken files in a dozen ways
+        raise UnreadableError(
+            f"{file} is not a whole {kind.name} file ({_first_line(error)}). It may be truncated "
+            f"or damaged, or its suffix may be wrong; get or write it again."
+        ) from error
+
+
+def _first_line(error: Exception) -> str:
+    lines = str(error).strip().splitlines()
+    return f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__

@@ -44,6 +44,12 @@ class UnknownNameError(ValueError):
     """A name that stands for nothing here."""
 
 
+def known(kind: str, custom: Sequence[type[Parametrized]] = ()) -> dict[str, type[Parametrized]]:
+    """The classes there are of a kind, by the names users write."""
+    base, own = _KINDS[kind]
+    return {cls.name or cls.__name__: cls for cls in (*own, *custom) if issubclass(cls, base)}
+
+
 def resolve(kind: str, given: object, custom: Sequence[type[Parametrized]] = ()) -> Any:
     """The object meant by an instance, by a name, or by a spec ``{"name": ..., parameter: ...}``.
 
@@ -56,10 +62,10 @@ def resolve(kind: str, given: object, custom: Sequence[type[Parametrized]] = ())
     custom : sequence of classes
         Further classes that may be named.
     """
-    base, known = _KINDS[kind]
+    base, _ = _KINDS[kind]
     if isinstance(given, base):
         return given
-    names = {cls.name or cls.__name__: cls for cls in (*known, *custom) if issubclass(cls, base)}
+    names = known(kind, custom)
     params: Mapping[str, Any] = {}
     name = given
     if isinstance(given, Mapping):

@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
+import errno
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any, NoReturn
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+from rich.table import Table
+
+from deepmf import history
 
 
 def say(text: str) -> None:
@@ -16,19 +28,81 @@ def say(text: str) -> None:
     typer.echo(text)
 
 
+def note(text: str) -> None:
+    """A remark to standard error."""
+    typer.echo(f"deepmf: {text}", err=True)
+
+
 def stop(message: str) -> NoReturn:
     """One sentence to standard error, exit code 2."""
-    typer.echo(f"deepmf: {message}", err=True)
+    note(message)
     raise typer.Exit(2)
 
 
-def progress_bar(what: str) -> Callable[[Iterable[Any], int], Iterator[Any]]:
+@contextmanager
+def sentences() -> Iterator[None]:
+    """A user's mistake is one sentence and exit code 2; Ctrl-C is exit code 130."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            stop("There is no space left on the disk; nothing was written.")
+        stop(str(error))
+    except (ValueError, TypeError, ImportError) as error:
+        stop(str(error))
+    except MemoryError:
+        stop("There is not enough memory for these data; nothing was written.")
+    except KeyboardInterrupt:
+        note("interrupted; nothing was written.")
+        raise typer.Exit(130) from None
+
+
+def table(columns: list[str], rows: Iterable[Iterable[object]], title: str = "") -> None:
+    """A table to standard output, as wide as the terminal, numbers to the right."""
+    shown = Table(title=title or None, title_justify="left", box=None, pad_edge=False)
+    for k, column in enumerate(columns):
+        shown.add_column(column, justify="left" if k == 0 else "right", overflow="fold")
+    for row in rows:
+        shown.add_row(*(_cell(value) for value in row))
+    Console(highlight=False, markup=False).print(shown)
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, float):
+        return f"{value:.3g}" if value < 1000 else f"{value:.0f}"
+    return str(value)
+
+
+def progress_bar(what: str, quiet: bool = False) -> Callable[[Iterable[Any], int], Iterator[Any]]:
     """Wraps an iterable in a bar on standard error; silent where that is no terminal."""
 
     def show(items: Iterable[Any], total: int) -> Iterator[Any]:
         columns = (TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-        console = Console(stderr=True)
-        with Progress(*columns, console=console, disable=not sys.stderr.isatty()) as bar:
+        with _progress(quiet, *columns) as bar:
             yield from bar.track(items, total=total)
 
     return show
+
+
+@contextmanager
+def sweep_bar(total: int, quiet: bool = False) -> Iterator[Callable[[history.Progress], None]]:
+    """A bar of sweeps with the current objective, as a callback for a fit."""
+    columns = (
+        TextColumn("sweeps"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("objective {task.fields[objective]}"),
+        TimeElapsedColumn(),
+    )
+    with _progress(quiet, *columns) as bar:
+        task = bar.add_task("", total=total, objective="")
+
+        def update(p: history.Progress) -> None:
+            bar.update(task, completed=p.sweep, objective=f"{p.objective:.6g}")
+
+        yield update
+
+
+def _progress(quiet: bool, *columns: Any) -> Progress:
+    off = quiet or not sys.stderr.isatty()
+    return Progress(*columns, console=Console(stderr=True), disable=off, transient=True)

@@ -17,6 +17,9 @@ class UnreadableError(ValueError):
     """A file that cannot be used, with a sentence that says why and what to do."""
 
 
+_ANSWERS = {"rows": ("features", "samples"), "bands": ("first", "last"), "order": ("C", "F")}
+
+
 @dataclass(frozen=True)
 class Reading:
     """Answers to what a file may leave open. ``None``: what the file says, or the usual.
@@ -40,6 +43,9 @@ class Reading:
         file itself marks.
     nodata : float
         The value of pixels without data.
+    features, samples : path
+        A text file with one name per line for each feature or sample, a ``.npy`` file, or an array
+        in an archive, ``names.npz:terms``.
     """
 
     variable: str | None = None
@@ -50,6 +56,22 @@ class Reading:
     wavelengths: str | None = None
     bad_bands: str | None = None
     nodata: float | None = None
+    features: str | None = None
+    samples: str | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse answers that are none."""
+        for part, allowed in _ANSWERS.items():
+            if getattr(self, part) not in (None, *allowed):
+                given = getattr(self, part)
+                raise UnreadableError(f"{part} must be {' or '.join(allowed)}, got {given!r}.")
+        for part in ("variable", "wavelengths", "bad_bands", "features", "samples"):
+            if not isinstance(getattr(self, part), str | None):
+                raise UnreadableError(f"{part} must be text, got {getattr(self, part)!r}.")
+        if isinstance(self.nodata, bool) or not isinstance(self.nodata, int | float | None):
+            raise UnreadableError(f"nodata must be a number, got {self.nodata!r}.")
+        if self.image is not None and not (len(self.image) == 2 and min(self.image) > 0):
+            raise UnreadableError(f"image must be rows and cols, got {self.image!r}.")
 
 
 class Variable(NamedTuple):

@@ -18,15 +18,9 @@ if TYPE_CHECKING:
 
 
 class Folder:
-    """Where results go. An existing folder with files in it is refused unless asked otherwise."""
+    """Where results go."""
 
-    def __init__(self, path: Path, overwrite: bool = False) -> None:
-        if path.exists() and not path.is_dir():
-            raise NotADirectoryError(f"{str(path)!r} is a file; give a folder.")
-        if path.is_dir() and any(path.iterdir()) and not overwrite:
-            raise FileExistsError(
-                f"The folder {str(path)!r} is not empty; choose another, or pass --overwrite."
-            )
+    def __init__(self, path: Path) -> None:
         self.path = path
 
     def text(self, name: str, content: str) -> None:
@@ -34,7 +28,6 @@ class Folder:
         self._write(name, lambda file: file.write(content.encode()))
 
     def _write(self, name: str, write: Callable[[IO[bytes]], object]) -> None:
-        self.path.mkdir(parents=True, exist_ok=True)  # only now: a mistake leaves no empty folder
         write_whole(self.path / name, write)
 
     def table(self, name: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:

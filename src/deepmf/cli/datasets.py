@@ -1,0 +1,47 @@
+"""``deepmf datasets``: data to try things on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import typer
+
+from deepmf.cli.console import say, sentences, table
+from deepmf.files import write_whole
+
+
+def datasets(
+    name: Annotated[str | None, typer.Argument(help="One to save; default: list all.")] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="The .npz file to save it to.")
+    ] = None,
+) -> None:
+    """List the data sets that dataset:NAME stands for, or save one as a file.
+
+    Published ones are read from files of yours, looked for under the folder $DEEPMF_DATA.
+    """
+    with sentences():
+        from deepmf.datasets.catalogue import CATALOGUE, load
+
+        if name is None:
+            rows = []
+            for key, entry in CATALOGUE.items():
+                where = "built in" if entry.built_in else "from your files"
+                rows.append([key, entry.about, ",".join(map(str, entry.ranks)), where])
+            table(["name", "what it is", "ranks", ""], rows)
+            say("\nFor example: deepmf fit dataset:simulated --ranks 6,4,2 --min-volume 10")
+            return
+        data = load(name)
+        target = out or Path(f"{name}.npz")
+        layout = data.layout.to_arrays()
+        arrays = {"X": data.X, **{k: layout[k] for k in ("wavelengths",) if k in layout}}
+        if data.layout.image_shape is not None:
+            arrays["image_shape"] = np.array(data.layout.image_shape)
+            arrays["order"] = np.array(data.layout.order)
+            arrays["pixels"] = np.array(data.layout.pixels)
+        for W, names in zip(data.W, data.names):
+            arrays |= {f"M{len(names)}": W, f"names{len(names)}": np.array(names)}
+        write_whole(target, lambda file: np.savez_compressed(file, **arrays))
+        say(f"Wrote {target}: {data!r}.")

@@ -1,0 +1,97 @@
+"""``deepmf info``: what is in a file or a run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+from scipy import sparse
+
+from deepmf.cli.console import say, sentences, table
+from deepmf.cli.options import READING_OPTIONS, reading_of, takes
+from deepmf.dataset import Dataset
+
+
+@takes(READING_OPTIONS)
+def info(
+    given: dict[str, Any],
+    path: Annotated[str, typer.Argument(help="A data file, dataset:NAME, or a run's folder.")],
+) -> None:
+    """Say what a file holds and how deepmf would read it, or how a run went."""
+    with sentences():
+        from deepmf.datasets import catalogue
+        from deepmf.io import format_of, read
+
+        if (Path(path) / "factors.npz").is_file():
+            _show_run(Path(path))
+            return
+        if path.startswith("dataset:"):
+            _show_data(catalogue.load(path.removeprefix("dataset:")), "data set")
+            return
+        if Path(path).exists():
+            found = format_of(path).variables(Path(path))
+            if len(found) > 1:
+                rows = [[v.name, " x ".join(map(str, v.shape)), v.dtype] for v in found]
+                table(["variable", "shape", "type"], rows)
+                say("")
+        _show_data(read(path, reading_of(given)), format_of(path).name)
+
+
+def _show_data(data: Dataset, kind: str) -> None:
+    X, layout = data.X, data.layout
+    m, n = X.shape
+    rows: list[list[str]] = [["name", data.name], ["format", kind]]
+    rows.append(["size", f"{m} features x {n} samples, {X.dtype}"])
+    if sparse.issparse(X):
+        rows.append(["nonzero", f"{X.nnz} ({X.nnz / (m * n):.2%})"])
+        values = X.data if X.nnz else np.zeros(1)
+    else:
+        values = X
+        if isinstance(X, np.memmap):
+            rows.append(["memory", "mapped, not loaded"])
+    rows.append(["values", f"{np.min(values):.4g} to {np.max(values):.4g}"])
+    if layout.image_shape is not None:
+        shape = f"{layout.image_shape[0]} x {layout.image_shape[1]}"
+        what = f"a scene of {shape} pixels" if layout.kind == "scene" else f"{shape} pixels each"
+        rows.append(["pictures", what])
+    if layout.valid is not None:
+        rows.append(["no data", f"{layout.valid.size - n} pixels, left out"])
+    if layout.wavelengths is not None:
+        w = layout.wavelengths
+        rows.append(["wavelengths", f"{w.min():.0f} to {w.max():.0f} nm"])
+    if layout.bands is not None:
+        rows.append(["bands", f"{m} kept of at least {layout.bands.max()}, bad ones left out"])
+    for part in ("features", "samples"):
+        names = getattr(layout, part)
+        if names is not None:
+            first = ", ".join(names[:4].tolist())
+            rows.append([part, first + (", ..." if len(names) > 4 else "")])
+    for names in data.names:
+        rows.append(["truth", f"{len(names)} components: {', '.join(names)}"])
+    table(["", ""], rows)
+    if layout.kind == "table" and layout.features is None:
+        say("Rows of the matrix are taken as features; if they are samples, pass --rows samples.")
+
+
+def _show_run(folder: Path) -> None:
+    from deepmf.runs.store import load_run, summarize
+
+    run = load_run(folder)
+    summary = summarize(run)
+    say(f"{run.name}: {run.f!r}")
+    rows = [[k, v] for k, v in run.facts.items()]
+    table(["", ""], rows)
+    head = ["layer", "components", "data error", "layer error"]
+    columns = [*head, "MRSA"] if any("mrsa" in layer for layer in summary["layers"]) else head
+    keys = ["rank", "data_error", "layer_error", "mrsa"][: len(columns) - 1]
+    table(
+        columns,
+        [
+            [k, *(layer.get(key, "") for key in keys)]
+            for k, layer in enumerate(summary["layers"], start=1)
+        ],
+    )
+    for text in run.notes:
+        say(f"Note: {text}")

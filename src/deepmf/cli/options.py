@@ -1,0 +1,206 @@
+"""Options that several commands share."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from deepmf.io import Reading
+from deepmf.names import STARTS, known
+from deepmf.runs.config import Config, spec
+from deepmf.runs.scaling import SCALES
+
+READING, MODEL, STOPPING = "How to read the data", "What to fit", "How long and how hard"
+
+Data = Annotated[
+    str | None,
+    typer.Argument(help="A file, or dataset:NAME (see deepmf datasets).", show_default=False),
+]
+Out = Annotated[Path, typer.Option("--out", "-o", help="Folder for the results.")]
+Overwrite = Annotated[
+    bool, typer.Option("--overwrite", help="Replace the folder if deepmf made it.")
+]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors.")]
+Jobs = Annotated[int | None, typer.Option(min=1, help="Processes; default: one per core.")]
+ConfigFile = Annotated[
+    Path | None, typer.Option("--config", help="TOML file with settings; options win over it.")
+]
+
+
+def _option(kind: Any, flag: str, panel: str, text: str, metavar: str | None = None) -> Any:
+    return Annotated[
+        kind | None,
+        typer.Option(flag, help=text, rich_help_panel=panel, metavar=metavar, show_default=False),
+    ]
+
+
+def _names(kind: str) -> str:
+    return ", ".join(known(kind))
+
+
+_PER_LAYER = "Once for all layers, or once per layer."
+
+READING_OPTIONS: dict[str, Any] = {
+    "variable": _option(str, "--variable", READING, "Which of a file's arrays to take."),
+    "rows": _option(str, "--rows", READING, "What rows of a matrix are: features or samples."),
+    "bands": _option(str, "--bands", READING, "Spectral axis of a plain cube: first or last."),
+    "image": _option(str, "--image", READING, "Shape of pictures in a matrix.", "ROWSxCOLS"),
+    "order": _option(str, "--order", READING, "Pixels run along rows (C) or down columns (F)."),
+    "wavelengths": _option(str, "--wavelengths", READING, "One wavelength per band.", "FILE"),
+    "bad_bands": _option(
+        str, "--bad-bands", READING, "Bands to leave out, as 1-3,103; none keeps all."
+    ),
+    "nodata": _option(float, "--nodata", READING, "Value of pixels without data."),
+    "features": _option(str, "--features", READING, "Names of the features, by line.", "FILE"),
+    "samples": _option(str, "--samples", READING, "Names of the samples, by line.", "FILE"),
+}
+"""Answers to what a file leaves open, see `deepmf.io.Reading`."""
+
+FIT_OPTIONS: dict[str, Any] = {
+    "scale": _option(str, "--scale", READING, f"Scale counts first: {', '.join(SCALES)}."),
+    "truth": _option(
+        list[str], "--truth", READING, "True components: .mat, .npz, .csv, .hdr; repeat.", "FILE"
+    ),
+    "ranks": _option(str, "--ranks", MODEL, "Components of each layer, as 6,4,2.", "R1,R2,..."),
+    "constraint_W": _option(
+        list[str],
+        "--constraint-W",
+        MODEL,
+        f"Set of W: {_names('constraint')}; as grouped-sparse:0.7, box:low=0,high=1. {_PER_LAYER}",
+    ),
+    "constraint_H": _option(list[str], "--constraint-H", MODEL, f"Set of H. {_PER_LAYER}"),
+    "regularizer_W": _option(
+        list[str],
+        "--regularizer-W",
+        MODEL,
+        f"Penalty on W: {_names('regularizer')}, none; as min-volume:10. {_PER_LAYER}",
+    ),
+    "regularizer_H": _option(list[str], "--regularizer-H", MODEL, f"Penalty on H. {_PER_LAYER}"),
+    "min_volume": _option(
+        float, "--min-volume", MODEL, "Short for --regularizer-W min-volume:WEIGHT.", "WEIGHT"
+    ),
+    "init": _option(
+        list[str], "--init", MODEL, f"{', '.join(STARTS)}; repeat to keep the best of several."
+    ),
+    "augment": _option(int, "--augment", MODEL, "Sweeps of each layer before the next is added."),
+    "allow_negative": Annotated[
+        bool | None,
+        typer.Option(
+            "--allow-negative",
+            help="Fit negative data by nonnegative factors.",
+            rich_help_panel=MODEL,
+            show_default=False,
+        ),
+    ],
+    "solver": _option(str, "--solver", STOPPING, f"{_names('solver')}; default fpgm."),
+    "max_iter": _option(int, "--max-iter", STOPPING, "Most sweeps; default 500."),
+    "tol": _option(float, "--tol", STOPPING, "Least decrease per sweep; default 1e-4."),
+    "max_time": _option(float, "--max-time", STOPPING, "Stop after so many seconds."),
+    "inner_iter": _option(int, "--inner-iter", STOPPING, "Most steps per block; default 10."),
+    "inner_tol": _option(float, "--inner-tol", STOPPING, "Accuracy per block; default 0.01."),
+}
+"""Settings of a fit, see `deepmf.factorize`; ``model`` and the seed differ between commands."""
+
+MODEL_OPTION = _option(
+    str, "--model", MODEL, f"{_names('model')}; with weights, layer-centric:lam=1."
+)
+
+
+def takes(options: Mapping[str, Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a command the options, gathered in its argument ``given``."""
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        own = inspect.signature(command, eval_str=True)
+        kept = [p for p in own.parameters.values() if p.name != "given"]
+        keyword = inspect.Parameter.KEYWORD_ONLY
+        more = [
+            inspect.Parameter(name, keyword, default=None, annotation=annotation)
+            for name, annotation in options.items()
+        ]
+
+        @functools.wraps(command)
+        def wrapped(**arguments: Any) -> None:
+            given = {name: arguments.pop(name) for name in options}
+            command(**arguments, given=given)
+
+        kept = [p.replace(kind=keyword) for p in kept]
+        wrapped.__signature__ = own.replace(parameters=[*kept, *more])  # type: ignore[attr-defined]
+        wrapped.__annotations__ = {p.name: p.annotation for p in [*kept, *more]}
+        return wrapped
+
+    return decorate
+
+
+def reading_of(given: Mapping[str, Any]) -> Reading:
+    """The answers among a command's options."""
+    answers = {name: given.get(name) for name in READING_OPTIONS if name != "image"}
+    return Reading(**answers, image=_shape(given.get("image")))
+
+
+def config_of(data: str | None, config: Path | None, given: Mapping[str, Any]) -> Config:
+    """Settings from a command's options, on top of those of a file."""
+    base = Config("") if config is None else Config.from_toml(config)
+    answers = {k: v for k, v in vars(reading_of(given)).items() if v is not None}
+    chosen = Config(
+        path=_absolute(data) or base.path,
+        truth=tuple(_absolute(t) for t in given.get("truth") or ()) or base.truth,
+        scale=given.get("scale") or base.scale,
+        reading=Reading(**{**vars(base.reading), **answers}),
+        fit=base.fit,
+    )
+    return chosen.updated(**_settings(given))
+
+
+def _settings(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Arguments of `factorize` among a command's options."""
+    plain = ("augment", "allow_negative", "max_iter", "tol", "max_time", "inner_iter", "inner_tol")
+    settings = {name: given.get(name) for name in plain}
+    settings["ranks"] = rank_list(given.get("ranks"))
+    settings["random_state"] = given.get("seed")
+    settings["init"] = _all_or_each(given.get("init") or [])
+    for name in ("model", "solver"):
+        settings[name] = None if given.get(name) is None else spec(name, given[name])
+    for name in ("constraint_W", "constraint_H", "regularizer_W", "regularizer_H"):
+        settings[name] = _all_or_each([spec(name, text) for text in given.get(name) or ()])
+    if given.get("min_volume") is not None:
+        if settings["regularizer_W"] is not None:
+            raise ValueError("Give --min-volume or --regularizer-W, not both.")
+        settings["regularizer_W"] = {"name": "min-volume", "weight": given["min_volume"]}
+    return settings
+
+
+def _all_or_each(values: list[Any]) -> Any:
+    """None, one for all layers, or one for each."""
+    return values if len(values) > 1 else values[0] if values else None
+
+
+def _shape(text: str | None) -> tuple[int, int] | None:
+    """Rows and columns from ``19x19``."""
+    if text is None:
+        return None
+    parts = text.lower().replace(",", "x").split("x")
+    if len(parts) != 2 or not all(part.strip().isdecimal() for part in parts):
+        raise ValueError(f"--image must be ROWSxCOLS such as 77x77, got {text!r}.")
+    return int(parts[0]), int(parts[1])
+
+
+def rank_list(text: str | None) -> list[int] | None:
+    """Integers from ``6,4,2``."""
+    if text is None:
+        return None
+    try:
+        return [int(part) for part in text.split(",")]
+    except ValueError:
+        raise ValueError(f"--ranks must be integers such as 6,4,2, got {text!r}.") from None
+
+
+def _absolute(path: str | None) -> str:
+    """So that a run can be repeated from anywhere."""
+    if not path or path.startswith("dataset:"):
+        return path or ""
+    return str(Path(path).expanduser().absolute())

@@ -1,0 +1,182 @@
+"""The settings of a run, as a TOML file that repeats it."""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any
+
+from deepmf.factorize import factorize
+from deepmf.io import Reading
+from deepmf.names import known
+
+_NOT_IN_FILES = ("X", "callbacks", "panel_size")
+FIT_SETTINGS = tuple(p for p in inspect.signature(factorize).parameters if p not in _NOT_IN_FILES)
+"""What ``[fit]`` may hold: the arguments of `factorize` that a file can say."""
+
+_KINDS = {
+    "model": "model",
+    "solver": "solver",
+    "constraint_W": "constraint",
+    "constraint_H": "constraint",
+    "regularizer_W": "regularizer",
+    "regularizer_H": "regularizer",
+}
+_PATHS = ("wavelengths", "features", "samples")
+_HEAD = "# Repeat this run: deepmf fit --config config.toml -o FOLDER\n\n"
+
+
+class ConfigError(ValueError):
+    """Settings that make no sense, with a sentence."""
+
+
+@dataclass(frozen=True)
+class Config:
+    """Where the data are, how to read them, and how to fit them.
+
+    Attributes
+    ----------
+    path : str
+        A file, or ``dataset:NAME`` for one of `deepmf.datasets`.
+    truth : tuple of str
+        Files with true components.
+    scale : str, optional
+        How samples are scaled before the fit, see `deepmf.runs.scaling`.
+    reading : Reading
+        Answers to what the file leaves open.
+    fit : mapping
+        Arguments of `factorize`, as plain data.
+    """
+
+    path: str
+    truth: tuple[str, ...] = ()
+    scale: str | None = None
+    reading: Reading = field(default_factory=Reading)
+    fit: Mapping[str, Any] = field(default_factory=dict)
+
+    def to_toml(self) -> str:
+        """The text of a file that `from_toml` understands; ``None`` is left out."""
+        import tomli_w
+
+        answers = {f.name: getattr(self.reading, f.name) for f in fields(self.reading)}
+        given = {"path": self.path, "truth": list(self.truth), "scale": self.scale, **answers}
+        content = {
+            "input": {k: _plain(v) for k, v in given.items() if v is not None and v != []},
+            "fit": {k: _plain(v) for k, v in self.fit.items() if v is not None},
+        }
+        return _HEAD + tomli_w.dumps(content)
+
+    @classmethod
+    def from_toml(cls, file: Path) -> Config:
+        """The settings in a file; relative paths are relative to its folder."""
+        try:
+            content = tomllib.loads(file.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            raise ConfigError(f"There is no configuration {str(file)!r}.") from None
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+            raise ConfigError(f"{file} is not a TOML file: {error}.") from None
+        check_keys(content, ("input", "fit"), str(file))
+        given, fit = ({**_table(content, name, file)} for name in ("input", "fit"))
+        answers = [f.name for f in fields(Reading)]
+        check_keys(given, ("path", "truth", "scale", *answers), f"[input] of {file}")
+        check_keys(fit, FIT_SETTINGS, f"[fit] of {file}")
+        near = file.parent
+        path = _beside(near, given.pop("path", ""), file)
+        truth = given.pop("truth", [])
+        truth = [truth] if isinstance(truth, str) else truth
+        scale = given.pop("scale", None)
+        for name in _PATHS:
+            if name in given:
+                given[name] = _beside(near, given[name], file)
+        if "image" in given:
+            given["image"] = _shape(given["image"], file)
+        truths = tuple(_beside(near, t, file) for t in truth)
+        return cls(path, truths, scale, Reading(**given), fit)
+
+    def updated(self, **settings: Any) -> Config:
+        """With other settings of the fit; those that are None stay as they are."""
+        return replace(
+            self, fit={**self.fit, **{k: v for k, v in settings.items() if v is not None}}
+        )
+
+    def arguments(self) -> dict[str, Any]:
+        """Keyword arguments for `factorize`, with names of files' ``none`` made None."""
+        if "ranks" not in self.fit:
+            raise ConfigError("No ranks are given: say, for example, --ranks 6,4,2.")
+        return {
+            k: _no_penalty(v) if k.startswith("regularizer") else v for k, v in self.fit.items()
+        }
+
+
+def spec(setting: str, text: str) -> str | dict[str, Any]:
+    """What ``NAME``, ``NAME:value`` or ``NAME:key=value,...`` means.
+
+    ``grouped-sparse:0.7`` is ``{"name": "grouped-sparse", "sparsity": 0.7}``: a lone value belongs
+    to the first parameter. Values are written as in TOML.
+    """
+    name, colon, rest = text.partition(":")
+    if not colon:
+        return name
+    kind = _KINDS[setting]
+    classes = known(kind)
+    if name not in classes:
+        raise ConfigError(f"Unknown {kind} {name!r}: expected one of {', '.join(classes)}.")
+    parameters = classes[name].parameter_names()
+    if "=" not in rest and parameters:
+        rest = f"{parameters[0]}={rest}"
+    try:
+        return {"name": name, **tomllib.loads(f"v = {{{rest}}}")["v"]}
+    except tomllib.TOMLDecodeError:
+        example = f"{name}:{parameters[0]}=1" if parameters else name
+        raise ConfigError(
+            f"Cannot read {text!r}: expected NAME or NAME:key=value,key=value such as {example}."
+        ) from None
+
+
+def check_keys(given: Mapping[str, Any], allowed: Sequence[str], where: str) -> None:
+    """Refuse an unknown key, with the closest known one."""
+    for key in given:
+        if key not in allowed:
+            close = difflib.get_close_matches(key, allowed, 1)
+            hint = f"did you mean {close[0]!r}?" if close else f"it may have {', '.join(allowed)}."
+            raise ConfigError(f"{where} has an unknown entry {key!r}; {hint}")
+
+
+def _table(content: Mapping[str, Any], name: str, file: Path) -> dict[str, Any]:
+    table = content.get(name, {})
+    if not isinstance(table, dict):
+        raise ConfigError(f"{file}: {name} must be a table, [{name}].")
+    return table
+
+
+def _beside(folder: Path, path: Any, file: Path) -> str:
+    if not isinstance(path, str):
+        raise ConfigError(f"{file}: paths must be text, got {path!r}.")
+    return (
+        path if not path or path.startswith("dataset:") else str(folder / Path(path).expanduser())
+    )
+
+
+def _shape(given: Any, file: Path) -> tuple[int, int]:
+    if isinstance(given, list) and len(given) == 2 and all(type(v) is int and v > 0 for v in given):
+        return given[0], given[1]
+    raise ConfigError(f"{file}: image must be [rows, cols], got {given!r}.")
+
+
+def _no_penalty(given: Any) -> Any:
+    if isinstance(given, list | tuple):
+        return [_no_penalty(v) for v in given]
+    return None if given == "none" else given
+
+
+def _plain(value: Any) -> Any:
+    """For TOML, which has no null: a layer without a regulariser is ``"none"``."""
+    if isinstance(value, Mapping):
+        return {k: _plain(v) for k, v in value.items() if v is not None}
+    if isinstance(value, list | tuple):
+        return ["none" if v is None else _plain(v) for v in value]
+    return value

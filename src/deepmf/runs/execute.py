@@ -1,0 +1,104 @@
+"""From settings to a finished run."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import platform
+import time
+import warnings
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+from deepmf.dataset import Dataset, Truth
+from deepmf.datasets import catalogue
+from deepmf.factorization import Factorization
+from deepmf.factorize import factorize
+from deepmf.fit import Callback
+from deepmf.io import read
+from deepmf.io.truth import read_truth
+from deepmf.plots.residual import relative_residual
+from deepmf.runs.config import Config, ConfigError
+from deepmf.runs.run import Run
+from deepmf.runs.scaling import scaled
+
+_VERSIONS = ("deepmf", "numpy", "scipy", "scikit-learn", "numba")
+
+
+def open_data(config: Config) -> Dataset:
+    """The data, scaled as asked, with the truth from files beside it."""
+    if not config.path:
+        raise ConfigError("No data are given: name a file, or dataset:simulated.")
+    if config.path.startswith("dataset:"):
+        data = catalogue.load(config.path.removeprefix("dataset:"))
+    else:
+        data = read(config.path, config.reading)
+    if config.truth:
+        truths = [truth for file in config.truth for truth in read_truth(file, data)]
+        data = replace(data, W=[t.W for t in truths], H=[], names=[list(t.names) for t in truths])
+    return replace(data, X=scaled(data.X, config.scale))
+
+
+def execute(
+    config: Config, data: Dataset | None = None, callbacks: Sequence[Callback] = ()
+) -> Run:
+    """Fit the data as the settings say.
+
+    Parameters
+    ----------
+    config : Config
+        The settings.
+    data : Dataset, optional
+        What `open_data` gave, where it has been opened already.
+    callbacks : sequence of callables
+        Called after every sweep, as in `factorize`.
+    """
+    data = open_data(config) if data is None else data
+    arguments: dict[str, Any] = {"random_state": 0, **config.arguments()}
+    began = time.perf_counter()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        f = factorize(data.X, **arguments, callbacks=list(callbacks))
+    f = replace(f, layout=data.layout)
+    seconds = time.perf_counter() - began
+    return Run(
+        name=data.name,
+        f=f,
+        config=resolved(config, f, arguments).to_toml(),
+        facts=facts(config, data, seconds),
+        truth=truth_by_layer(data, f.ranks),
+        residual=relative_residual(f, data.X),
+        notes=list(dict.fromkeys(str(w.message) for w in caught)),
+    )
+
+
+def truth_by_layer(data: Dataset, ranks: Sequence[int]) -> dict[int, Truth]:
+    """A truth belongs to the first layer, not yet taken, of as many components."""
+    found: dict[int, Truth] = {}
+    for W, names in zip(data.W, data.names):
+        for layer, rank in enumerate(ranks, start=1):
+            if rank == W.shape[1] and layer not in found:
+                found[layer] = Truth(W, names)
+                break
+    return found
+
+
+def resolved(config: Config, f: Factorization, arguments: dict[str, Any]) -> Config:
+    """The settings with every choice spelled out, so that new defaults change nothing."""
+    return replace(config, fit={**arguments, **f.problem.spec()})
+
+
+def facts(config: Config, data: Dataset, seconds: float) -> dict[str, str]:
+    """Short facts about a run."""
+    m, n = data.X.shape
+    versions = {name: importlib.metadata.version(name) for name in _VERSIONS}
+    return {
+        "data": config.path,
+        "size": f"{m} features x {n} samples",
+        "type": str(data.X.dtype),
+        "seconds": f"{seconds:.2f}",
+        "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+        "python": platform.python_version(),
+        **versions,
+    }

@@ -1,0 +1,157 @@
+"""A run's folder: factors, tables, maps, settings; and the run back from it."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from deepmf.dataset import Truth
+from deepmf.factorization import Factorization
+from deepmf.io import FORMATS
+from deepmf.io.numpy_files import write_codes
+from deepmf.io.spectral_library import write_library
+from deepmf.runs.run import Run
+
+_TRUTH = "truth.npz"
+_RESIDUAL = "residual.npy"
+
+
+def save_run(folder: Path, run: Run) -> None:
+    """Write everything into a new folder.
+
+    ``factors.npz`` (`Factorization.load` reads it), ``config.toml``, ``summary.json``,
+    ``history.csv``, ``components-layer-l.csv``, ``links-layer-l.csv``, codes in the input's own
+    kind, an ENVI spectral library for spectra, ``truth.npz`` and ``residual.npy``.
+    """
+    run.f.save(folder / "factors.npz")
+    (folder / "config.toml").write_text(run.config, encoding="utf-8")
+    summary = json.dumps(summarize(run), indent=2, ensure_ascii=False)
+    (folder / "summary.json").write_text(summary + "\n", encoding="utf-8")
+    _write_tables(folder, run)
+    names = [run.names(layer) for layer in range(1, run.f.depth + 1)]
+    _write_codes(folder, run.f, names)
+    if run.f.layout.wavelengths is not None:
+        write_library(folder, run.f, names)
+    if run.truth:
+        arrays = {f"W{layer}": truth.W for layer, truth in run.truth.items()}
+        labels = {f"names{layer}": np.array(truth.names) for layer, truth in run.truth.items()}
+        np.savez_compressed(folder / _TRUTH, **arrays, **labels)
+    if run.residual is not None:
+        np.save(folder / _RESIDUAL, run.residual)
+
+
+def load_run(folder: Path) -> Run:
+    """What `save_run` wrote."""
+    if not folder.is_dir():
+        raise FileNotFoundError(f"There is no folder {str(folder)!r}.")
+    if not (folder / "factors.npz").is_file():
+        raise FileNotFoundError(
+            f"{str(folder)!r} is not a run of deepmf: it has no factors.npz. "
+            f"Make one with deepmf fit DATA -o {folder}."
+        )
+    f = Factorization.load(folder / "factors.npz")
+    try:
+        summary = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
+        config = (folder / "config.toml").read_text(encoding="utf-8")
+        truth = _load_truth(folder / _TRUTH)
+        residual = folder / _RESIDUAL
+        return Run(
+            name=str(summary["name"]),
+            f=f,
+            config=config,
+            facts={str(k): str(v) for k, v in summary["facts"].items()},
+            truth=truth,
+            residual=np.load(residual, allow_pickle=False) if residual.is_file() else None,
+            notes=[str(note) for note in summary["notes"]],
+        )
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, EOFError) as error:
+        raise ValueError(
+            f"{str(folder)!r} is not a whole run of deepmf ({type(error).__name__}: {error})."
+        ) from None
+
+
+def summarize(run: Run) -> dict[str, Any]:
+    """The numbers of a run as plain data."""
+    f, last = run.f, run.f.history
+    layers = []
+    for layer in range(1, f.depth + 1):
+        score = run.score(layer)
+        layers.append(
+            {
+                "rank": f.ranks[layer - 1],
+                "components": run.names(layer),
+                "data_error": float(last.data_errors[-1, layer - 1]),
+                "layer_error": float(last.layer_errors[-1, layer - 1]),
+                "weight": float(f.weights[layer - 1]),
+                **({} if score is None else {"mrsa": score.mean}),
+            }
+        )
+    return {
+        "name": run.name,
+        "model": f.problem.loss.name,
+        "sweeps": f.n_iter,
+        "stop_reason": f.stop_reason,
+        "start": f.start,
+        "objective": float(last.objective[-1]),
+        "layers": layers,
+        "notes": list(run.notes),
+        "facts": dict(run.facts),
+    }
+
+
+def _write_tables(folder: Path, run: Run) -> None:
+    f, layout, h = run.f, run.f.layout, run.f.history
+    layers = range(1, f.depth + 1)
+    head = ["sweep", "objective", "seconds"]
+    head += [f"{kind}_error_{layer}" for kind in ("data", "layer") for layer in layers]
+    rows = np.column_stack([h.objective, h.time, h.data_errors, h.layer_errors])
+    write_table(folder / "history.csv", head, ([k, *row] for k, row in enumerate(rows.tolist())))
+
+    labels: dict[str, Sequence[Any]] = {}
+    if layout.bands is not None:
+        labels["band"] = layout.bands.tolist()
+    if layout.wavelengths is not None:
+        labels["wavelength_nm"] = layout.wavelengths.tolist()
+    if layout.features is not None:
+        labels["feature"] = layout.features.tolist()
+    labels = labels or {"feature": range(1, len(f.W[0]) + 1)}
+    for layer in layers:
+        names, W = run.names(layer), f.basis(layer).tolist()
+        rows = ([*label, *values] for *label, values in zip(*labels.values(), W))
+        write_table(folder / f"components-layer-{layer}.csv", [*labels, *names], rows)
+        if layer > 1:
+            shares = zip(names, f.links(layer).tolist())
+            table = folder / f"links-layer-{layer}.csv"
+            upper = run.names(layer - 1)
+            write_table(table, ["share of, in", *upper], ([name, *row] for name, row in shares))
+
+
+def write_table(path: Path, head: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+    """A CSV file."""
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(head)
+        writer.writerows(rows)
+
+
+def _write_codes(folder: Path, f: Factorization, names: Sequence[Sequence[str]]) -> None:
+    """In the kind of the file the data came from."""
+    own = f.layout.header.get("format")
+    kind = next((kind for kind in FORMATS if kind.name == own), None)
+    if kind is None:
+        write_codes(folder, f)
+    else:
+        kind.write(folder, f, names)
+
+
+def _load_truth(path: Path) -> dict[int, Truth]:
+    if not path.is_file():
+        return {}
+    with np.load(path, allow_pickle=False) as file:
+        layers = sorted(int(name[1:]) for name in file.files if name.startswith("W"))
+        return {k: Truth(file[f"W{k}"], file[f"names{k}"].tolist()) for k in layers}

@@ -1,0 +1,172 @@
+// The layer graph: components as nodes, first layer on top, shares as lines.
+
+const WIDE = 12; // a layer of more components than this gets the page's whole width
+
+const widest = () => Math.max(...run().ranks);
+const holdsWords = () => data.kind === "table" && data.show === "bars";
+
+// Size of a layer's nodes: as large as fits, within limits; a crowd of nodes scrolls instead.
+function nodeSize(count, width) {
+  const limits = holdsWords() ? [84, 132] : data.kind === "table" ? [64, 124] : [24, 104];
+  const gap = count > WIDE ? 6 : 22;
+  const side = Math.min(Math.max(width / count - gap, limits[0]), limits[1]);
+  if (holdsWords()) return { w: side, h: 66, gap };
+  if (data.kind === "table") return { w: side, h: side * 0.6, gap };
+  const ratio = Math.min(Math.max(data.picture.rows / data.picture.cols, 0.4), 1.6);
+  return ratio > 1 ? { w: side / ratio, h: side, gap } : { w: side, h: side * ratio, gap };
+}
+
+// Centres of the nodes: halfway between even spacing and the mean place of what each node is made
+// of, then pushed apart in the layer's order.
+function nodeCentres(width) {
+  const centres = [];
+  run().layers.forEach((layer, l) => {
+    const { order, links, names } = layer;
+    const size = nodeSize(names.length, width);
+    const room = size.w + size.gap;
+    const wanted = order.map((k, place) => {
+      const even = (width * (place + 0.5)) / order.length;
+      if (l === 0) return even;
+      const total = links[k].reduce((sum, share) => sum + share, 0);
+      const mean = links[k].reduce((sum, share, j) => sum + share * centres[l - 1][j], 0);
+      return total > 0 ? (even + mean / total) / 2 : even;
+    });
+    for (let i = 1; i < wanted.length; i++) wanted[i] = Math.max(wanted[i], wanted[i - 1] + room);
+    let limit = width - room / 2;
+    for (let i = wanted.length - 1; i >= 0; i--, limit -= room) wanted[i] = Math.min(wanted[i], limit);
+    centres.push([]);
+    order.forEach((k, place) => { centres[l][k] = Math.max(wanted[place], room * (place + 0.5)); });
+  });
+  return centres;
+}
+
+function drawGraph() {
+  const host = byId("graph");
+  byId("atlas").classList.toggle("wide", widest() > WIDE);
+  fluid(host, (visible) => {
+    const sizes = run().ranks.map((r) => nodeSize(r, visible));
+    const width = Math.max(visible, ...sizes.map((s, l) => run().ranks[l] * (s.w + s.gap)));
+    const centres = nodeCentres(width);
+    const space = run().layers.length > 1 ? (widest() > WIDE ? 96 : 70) : 0; // room for the links
+    const tops = [];
+    let y = 8;
+    sizes.forEach((size) => {
+      tops.push(y);
+      y += size.h + 20 + space;
+    });
+    const height = y - space + 6;
+    const picture = svg("svg", { width, height, role: "group", "aria-label": "Layer graph" });
+    sizes.slice(1).forEach((size, l) => picture.append(...linkLines(l + 2, centres, tops, sizes)));
+    run().layers.forEach((layer, l) => {
+      layer.order.forEach((k) => picture.append(graphNode(l + 1, k, centres[l][k], tops[l], sizes[l])));
+    });
+    replace(host, picture);
+    replace(byId("gutter"), ...sizes.map((size, l) => {
+      const label = el("div", { class: "layer-label" }, el("b", {}, `Layer ${l + 1}`), `${run().ranks[l]}`);
+      label.style.top = `${tops[l]}px`;
+      label.style.height = `${size.h}px`;
+      return label;
+    }));
+    light();
+  });
+}
+
+function linkLines(layer, centres, tops, sizes) {
+  const from = tops[layer - 2] + sizes[layer - 2].h + 18;
+  const to = tops[layer - 1] - 3;
+  const thickest = widest() > WIDE ? 8 : 16;
+  const lines = [];
+  layerOf(layer).links.forEach((shares, i) => shares.forEach((share, j) => {
+    if (share < SMALLEST_LINK) return;
+    const [a, b, middle] = [centres[layer - 2][j], centres[layer - 1][i], (from + to) / 2];
+    lines.push(svg("path", {
+      class: "link",
+      d: `M${a} ${from}C${a} ${middle} ${b} ${middle} ${b} ${to}`,
+      "stroke-width": thickest * share,
+      "data-from": `${layer - 1}/${j}`,
+      "data-to": `${layer}/${i}`,
+    }, svg("title", {}, `${title(layer - 1, j)} → ${title(layer, i)}: ${whole(share)}`)));
+  }));
+  return lines;
+}
+
+// What stands for a component: its picture, its curve or its first words.
+function emblem(layer, k, x, y, size, r = run()) {
+  const content = r.layers[layer - 1];
+  if (content.maps) {
+    return [svg("image", { href: pictureUrl(content.maps[k]), x, y, width: size.w, height: size.h, preserveAspectRatio: "none" })];
+  }
+  if (content.curves) {
+    return [svg("g", { transform: `translate(${x} ${y})` }, ...sparkline(content.curves[k], size.w, size.h))];
+  }
+  return content.top[k].slice(0, 4).map(([word], i) =>
+    svg("text", { class: "word", x: x + 7, y: y + 15 + 14.5 * i }, clip(word, Math.floor((size.w - 12) / 6))));
+}
+
+function graphNode(layer, k, centre, top, size) {
+  const { up, down } = relatives(layer, k);
+  const kin = (links, words) =>
+    links.length ? `; ${words} ${links.map((r) => `${title(r.layer, r.k)} ${whole(r.share)}`).join(", ")}` : "";
+  const x = centre - size.w / 2;
+  const room = Math.floor((size.w + size.gap) / 6.3);
+  return svg("g", {
+    class: "node",
+    role: "button",
+    tabindex: -1,
+    "data-node": `${layer}/${k}`,
+    "aria-label": `${title(layer, k)}, layer ${layer}${kin(up, "made of")}${kin(down, "part of")}`,
+    on: {
+      click: () => choose(layer, k),
+      keydown: (event) => nodeKey(event, layer, k),
+    },
+  },
+  svg("title", {}, title(layer, k)),
+  svg("rect", { class: "card", x: x - 3, y: top - 3, width: size.w + 6, height: size.h + 6, rx: 4 }),
+  ...emblem(layer, k, x, top, size),
+  svg("text", { class: "name", x: centre, y: top + size.h + 16, "text-anchor": "middle" }, clip(layerOf(layer).names[k], room)));
+}
+
+const nodeElement = (layer, k) => byId("graph").querySelector(`[data-node="${layer}/${k}"]`);
+
+// Left and right along a layer, up and down to the strongest relative.
+function nodeKey(event, layer, k) {
+  if (event.key === "Enter" || event.key === " ") {
+    event.preventDefault();
+    choose(layer, k);
+    return;
+  }
+  const { order } = layerOf(layer);
+  const place = order.indexOf(k);
+  const { up, down } = relatives(layer, k);
+  const next = {
+    ArrowLeft: place > 0 ? { layer, k: order[place - 1] } : null,
+    ArrowRight: place < order.length - 1 ? { layer, k: order[place + 1] } : null,
+    ArrowUp: up[0],
+    ArrowDown: down[0],
+  }[event.key];
+  if (next) {
+    event.preventDefault();
+    nodeElement(next.layer, next.k).focus();
+  }
+}
+
+// The chosen component stands out with its links and what they lead to.
+function light() {
+  const host = byId("graph");
+  const chosen = `${state.layer}/${state.k}`;
+  const near = new Set([chosen]);
+  const { up, down } = relatives(state.layer, state.k);
+  for (const link of up.concat(down)) near.add(`${link.layer}/${link.k}`);
+  host.classList.toggle("lit", state.lit);
+  for (const node of host.querySelectorAll(".node")) {
+    const id = node.dataset.node;
+    node.classList.toggle("chosen", id === chosen);
+    node.classList.toggle("near", near.has(id));
+    node.setAttribute("aria-pressed", String(id === chosen));
+    node.setAttribute("tabindex", id === chosen ? 0 : -1);
+  }
+  for (const link of host.querySelectorAll(".link")) {
+    const { from, to } = link.dataset;
+    link.classList.toggle("near", from === chosen || to === chosen);
+  }
+}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -12,6 +14,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from deepmf.dataset import Dataset
+from deepmf.factorization import Factorization
 from deepmf.io.bands import band_numbers, read_wavelengths
 from deepmf.io.base import Reading, UnreadableError
 from deepmf.layout import Layout
@@ -19,6 +22,8 @@ from deepmf.layout import Layout
 _PLAIN = Layout()
 _BLOCK = 1 << 24
 """Entries looked at together when missing values are sought."""
+
+Rows = Literal["features", "samples"]
 
 
 def from_cube(
@@ -35,7 +40,8 @@ def from_cube(
     """A scene from an array of rows x cols x bands (or bands x rows x cols).
 
     Bad bands, and bands without data in any pixel, are left out; so are pixels without data in some
-    remaining band. A cube of floats with nothing to leave out is not copied.
+    remaining band. A cube of floats with nothing to leave out is not copied, unless its bands lie
+    between its rows and its columns.
 
     Parameters
     ----------
@@ -46,7 +52,7 @@ def from_cube(
     reading : Reading
         The user's answers; they win over what follows.
     axis : {"first", "last"}, optional
-        The spectral axis, where the format knows it.
+        The spectral axis, where the format fixes it.
     wavelengths : array_like, optional
         Of all bands, in nanometres.
     bad : array_like of bool, optional
@@ -56,11 +62,13 @@ def from_cube(
     layout : Layout
         Coordinates and header to keep; ``features`` are the names of all bands.
     """
-    cube = _bands_last(path, cube, axis or reading.bands, reading, wavelengths)
+    cube = np.moveaxis(cube, spectral_axis(path, cube.shape, reading, axis, wavelengths), 2)
+    check_numbers(path, cube)
     rows, cols, m = cube.shape
-    pixels = cube.reshape(rows * cols, m)
-    layout = replace(layout, image_shape=(rows, cols), order="C", pixels="columns")
-    return _scene(path, pixels.T, reading, wavelengths, bad, nodata, layout)
+    order: Literal["C", "F"] = "F" if cube.strides[0] < cube.strides[1] else "C"
+    X = cube.reshape(rows * cols, m, order=order).T  # a view, in the order that allows one
+    layout = replace(layout, image_shape=(rows, cols), order=order, pixels="columns")
+    return _scene(path, X, reading, wavelengths, bad, nodata, layout)
 
 
 def from_matrix(
@@ -68,7 +76,7 @@ def from_matrix(
     A: Any,
     reading: Reading,
     *,
-    rows: Literal["features", "samples"] = "features",
+    rows: Rows | None = None,
     wavelengths: Any = None,
     bad: Any = None,
     nodata: float | None = None,
@@ -76,57 +84,146 @@ def from_matrix(
 ) -> Dataset:
     """A matrix, dense or sparse; with a picture shape its columns are a scene or its rows pictures.
 
-    ``rows`` says what the format's rows are when the user does not; ``layout`` is that of features
-    x samples, whichever way the file has them.
+    ``rows`` says what the format's rows are when the user does not; where neither does, they are
+    features unless only the columns fit the file's picture or wavelengths. ``layout`` is that of
+    features x samples, whichever way the file has them.
     """
     if A.ndim != 2:
         raise UnreadableError(f"{path} holds an array of shape {A.shape}; expected a matrix.")
-    X = A.T if (reading.rows or rows) == "samples" else A
-    shape, order = reading.image or layout.image_shape, reading.order or layout.order
-    if shape is not None:
-        count = shape[0] * shape[1]
-        if count not in X.shape:
-            raise UnreadableError(
-                f"{path} has {X.shape[0]} features x {X.shape[1]} samples, and a picture of "
-                f"{shape[0]} x {shape[1]} = {count} pixels fits neither. Check the shape of the "
-                f"picture, or say what the rows of the matrix are."
-            )
-        pixels = layout.pixels if reading.image is None else _pixel_axis(X.shape, count)
-        layout = replace(layout, image_shape=shape, order=order, pixels=pixels)
+    check_numbers(path, A)
+    X = A.T if _rows(A.shape, reading, rows, wavelengths, layout) == "samples" else A
+    layout = _with_picture(path, X.shape, reading, layout)
     if layout.kind == "scene" and not sparse.issparse(X):
         return _scene(path, X, reading, wavelengths, bad, nodata, layout)
-    waves = _wavelengths(path, reading, wavelengths, X.shape[0])
-    return Dataset(path.stem, _as_numbers(path, X), replace(layout, wavelengths=waves))
-
-
-def _pixel_axis(shape: tuple[int, int], count: int) -> Literal["columns", "rows"]:
-    return "columns" if shape[1] == count else "rows"
-
-
-def _bands_last(
-    path: Path,
-    cube: Any,
-    axis: Literal["first", "last"] | None,
-    reading: Reading,
-    wavelengths: Any,
-) -> Any:
-    """The cube as rows x cols x bands, refused where its shape shows another order."""
-    if cube.ndim != 3:
+    if reading.nodata is not None or (reading.bad_bands and layout.kind == "pictures"):
         raise UnreadableError(
-            f"{path} holds an array of shape {cube.shape}; expected a cube of rows x cols x bands."
+            f"{path} is no scene of pixels, so it has no bad bands or pixels without data to leave "
+            f"out; if it is one, give the shape of its picture."
         )
-    shape = cube.shape
-    listed = reading.wavelengths and len(read_wavelengths(reading.wavelengths))
-    count = listed or (None if wavelengths is None else len(wavelengths))
-    place = {"first": 0, "last": 2, None: 2}[axis]
-    if count is not None and shape[place] != count and axis is None and shape.count(count) == 1:
-        place = shape.index(count)  # settled by the only axis that fits the list
-    elif axis is None and count is None and shape[0] != shape[1] and shape[2] in shape[:2]:
+    waves = _wavelengths(path, reading, wavelengths, X.shape[0])
+    good = _good(X.shape[0], reading, bad)
+    if not good.all():
+        X = (X.tocsr() if hasattr(X, "tocsr") else X)[good]
+    return Dataset(path.stem, _as_numbers(X), _of_bands(layout, good, waves))
+
+
+def spectral_axis(
+    path: Path,
+    shape: tuple[int, ...],
+    reading: Reading,
+    axis: Literal["first", "last"] | None = None,
+    wavelengths: Any = None,
+) -> int:
+    """Which axis of a cube is spectral: as said, else the only one that fits the wavelengths.
+
+    The last one otherwise, refused where the shape shows another order.
+    """
+    if len(shape) != 3:
+        raise UnreadableError(
+            f"{path} holds an array of shape {shape}; expected a cube of rows x cols x bands."
+        )
+    said = axis or reading.bands
+    if said is not None:
+        return 0 if said == "first" else 2
+    count = _listed(reading, wavelengths)
+    if count is not None and shape[2] != count and shape.count(count) == 1:
+        return shape.index(count)
+    if count is None and shape[0] != shape[1] and shape[2] in shape[:2]:
         raise UnreadableError(
             f"{path} holds a cube of shape {shape}, which does not look like rows x cols x bands. "
             f"Say which axis is spectral: --bands first, or --bands last."
         )
-    return np.moveaxis(cube, place, 2)
+    return 2
+
+
+def check_numbers(path: Path, A: Any) -> None:
+    """Refuse text, complex numbers, objects and empty arrays."""
+    if A.dtype.kind not in "buif":
+        raise UnreadableError(f"{path} holds {A.dtype} values; expected real numbers.")
+    if min(A.shape) == 0:
+        raise UnreadableError(f"{path} is empty: its array is {times(A.shape)}.")
+
+
+def check_length(path: Path, shape: Sequence[int], dtype: Any, there: int) -> None:
+    """Refuse a file with fewer bytes than its header promises, before anything is allocated."""
+    if min(shape, default=1) < 1:
+        raise UnreadableError(f"{path} is empty: its array is {times(shape)}.")
+    promised = math.prod(shape) * np.dtype(dtype).itemsize
+    if promised > there:
+        raise UnreadableError(
+            f"{path} is too short: {times(shape)} values of type {np.dtype(dtype)} take {promised} "
+            f"bytes, but it has {there}. It may be truncated; get or write it again."
+        )
+
+
+def check_room(path: Path, shape: Sequence[int], dtype: Any) -> None:
+    """Refuse an array larger than this machine's memory, before anything is allocated."""
+    if not hasattr(os, "sysconf"):
+        return
+    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    promised = math.prod(shape) * np.dtype(dtype).itemsize
+    if promised > memory:
+        raise UnreadableError(
+            f"{path} does not fit in memory: {times(shape)} values of type {np.dtype(dtype)} take "
+            f"{promised / 2**30:.3g} GiB, and this machine has {memory / 2**30:.3g}."
+        )
+
+
+def times(shape: Sequence[int]) -> str:
+    """``3 x 4 x 5``."""
+    return " x ".join(map(str, shape))
+
+
+def names_array(names: Sequence[Any] | None) -> NDArray[np.str_] | None:
+    """Names as an array of str."""
+    return None if names is None else np.asarray([str(name) for name in names], dtype=np.str_)
+
+
+def maps(f: Factorization, layer: int) -> NDArray[np.float64]:
+    """A scene's codes as pictures, components x rows x cols, NaN where there is no data."""
+    return np.stack([f.layout.image(row) for row in f.codes(layer)])
+
+
+# --- the matrix ----------------------------------------------------------------------------------
+
+
+def _listed(reading: Reading, wavelengths: Any) -> int | None:
+    """How many wavelengths there are."""
+    if reading.wavelengths:
+        return len(read_wavelengths(reading.wavelengths))
+    return None if wavelengths is None else len(wavelengths)
+
+
+def _rows(
+    shape: tuple[int, int], reading: Reading, rows: Rows | None, wavelengths: Any, layout: Layout
+) -> Rows:
+    """What the rows of a matrix are."""
+    if reading.rows or rows:
+        return reading.rows or rows or "features"
+    pixels = layout.n_pixels if reading.image is None and layout.kind == "scene" else 0
+    if pixels and pixels in shape:
+        return "samples" if pixels != shape[1] else "features"
+    bands = _listed(reading, wavelengths)
+    return "samples" if bands == shape[1] != shape[0] else "features"
+
+
+def _with_picture(path: Path, shape: tuple[int, int], reading: Reading, layout: Layout) -> Layout:
+    """The layout with the user's picture shape, else the file's, along the axis that it fits."""
+    size = reading.image or layout.image_shape
+    if size is None:
+        return layout
+    count = size[0] * size[1]
+    if count not in shape:
+        raise UnreadableError(
+            f"{path} has {shape[0]} features x {shape[1]} samples, and a picture of "
+            f"{size[0]} x {size[1]} = {count} pixels fits neither. Check the shape of the picture, "
+            f"or say what the rows of the matrix are."
+        )
+    pixels: Literal["columns", "rows"] = "columns" if shape[1] == count else "rows"
+    return replace(layout, image_shape=size, order=reading.order or layout.order, pixels=pixels)
+
+
+# --- bands and pixels to leave out ---------------------------------------------------------------
 
 
 def _scene(
@@ -139,59 +236,77 @@ def _scene(
     layout: Layout,
 ) -> Dataset:
     """Leave out bad bands and pixels without data."""
-    m = X.shape[0]
+    m, n = X.shape
     waves = _wavelengths(path, reading, wavelengths, m)
     nodata = reading.nodata if reading.nodata is not None else nodata
-    good = np.ones(m, dtype=bool)
-    if bad is not None and reading.bad_bands != "none":
-        good &= ~np.asarray(bad, dtype=bool)
-    if reading.bad_bands is not None and reading.bad_bands != "none":
-        good[band_numbers(reading.bad_bands, m) - 1] = False
-    lost = _lost(X, nodata)
-    good &= ~lost.all(axis=1) if lost is not None else True
+    good, valid = _with_data(X, nodata, _good(m, reading, bad))
     if not good.any():
         raise UnreadableError(f"{path} has no data: all {m} bands are bad or without data.")
-    full = lost is None or not lost[good].any()
-    valid = None if full or lost is None else ~lost[good].any(axis=0)
     if valid is not None and not valid.any():
         raise UnreadableError(
-            f"{path} has no data: each of its {X.shape[1]} pixels lacks data in some band. "
+            f"{path} has no data: each of its {n} pixels lacks data in some band. "
             f"Check the no-data value ({nodata}), or leave out the bands that lack it."
         )
-    X = X if good.all() else X[good]
-    X = X if valid is None else X[:, valid]
-    if layout.image_shape is None:
-        raise UnreadableError(f"{path}: nothing says how {X.shape[1]} pixels make a picture.")
-    names = layout.features
-    kept = replace(
+    if valid is not None:
+        X = X[np.ix_(good, valid)]
+        shape = layout.image_shape or (1, n)
+        layout = replace(layout, valid=valid.reshape(shape, order=layout.order))
+    elif not good.all():
+        X = X[good]
+    return Dataset(path.stem, _as_numbers(X), _of_bands(layout, good, waves))
+
+
+def _good(m: int, reading: Reading, bad: Any) -> NDArray[np.bool_]:
+    """Bands that neither the file nor the user calls bad."""
+    good = np.ones(m, dtype=bool)
+    if reading.bad_bands == "none":
+        return good
+    if bad is not None:
+        good &= ~np.asarray(bad, dtype=bool)
+    if reading.bad_bands is not None:
+        good[band_numbers(reading.bad_bands, m) - 1] = False
+    return good
+
+
+def _with_data(
+    X: Any, nodata: float | None, good: NDArray[np.bool_]
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_] | None]:
+    """Good bands with data in some pixel, and pixels with data in all of these (None: all are)."""
+    if X.dtype.kind != "f" and nodata is None and not np.ma.isMaskedArray(X):
+        return good, None
+    m, n = X.shape
+    some, valid = np.zeros(m, dtype=bool), np.ones(n, dtype=bool)
+    step = max(1, _BLOCK // m)
+    for start in range(0, n, step):
+        cols = slice(start, start + step)
+        lost = _lost(X[:, cols], nodata)
+        some |= ~lost.all(axis=1)
+        valid[cols] = ~lost[good].any(axis=0)
+    if not some[good].all() and some[good].any():
+        return _with_data(X, nodata, good & some)  # pixels need no data in empty bands
+    return good & some, None if valid.all() else valid
+
+
+def _lost(X: Any, nodata: float | None) -> NDArray[np.bool_]:
+    """Where entries are masked, NaN or equal to the no-data value."""
+    values = np.asarray(X.data if np.ma.isMaskedArray(X) else X)
+    lost = np.isnan(values) if values.dtype.kind == "f" else np.zeros(values.shape, dtype=bool)
+    if nodata is not None:
+        lost |= values == nodata
+    return lost | np.ma.getmaskarray(X) if np.ma.isMaskedArray(X) else lost
+
+
+def _of_bands(layout: Layout, good: NDArray[np.bool_], waves: NDArray[np.float64] | None) -> Layout:
+    """The layout of the good bands among all of the file's."""
+    if good.all():
+        return replace(layout, wavelengths=waves)
+    return replace(
         layout,
-        features=None if names is None else names[good],
+        features=None if layout.features is None else layout.features[good],
         wavelengths=None if waves is None else waves[good],
-        bands=None if good.all() else np.flatnonzero(good) + 1,
-        valid=None if valid is None else valid.reshape(layout.image_shape, order=layout.order),
+        bands=np.flatnonzero(good) + 1,
+        header={**layout.header, "all_bands": len(good)},
     )
-    return Dataset(path.stem, _as_numbers(path, X), kept)
-
-
-def _lost(X: Any, nodata: float | None) -> NDArray[np.bool_] | None:
-    """Where entries are masked, NaN or equal to the no-data value; None where none is."""
-    if np.ma.isMaskedArray(X):
-        unmasked = _lost(X.data, nodata)
-        masked = np.ma.getmaskarray(X)
-        return masked if unmasked is None else masked | unmasked
-    if X.dtype.kind != "f" and nodata is None:
-        return None
-    lost: NDArray[np.bool_] | None = None
-    step = max(1, _BLOCK // X.shape[0])
-    for start in range(0, X.shape[1], step):
-        part = np.asarray(X[:, start : start + step])
-        missing = np.isnan(part) if part.dtype.kind == "f" else np.zeros(part.shape, dtype=bool)
-        if nodata is not None:
-            missing |= part == nodata
-        if missing.any():
-            lost = np.zeros(X.shape, dtype=bool) if lost is None else lost
-            lost[:, start : start + step] = missing
-    return lost
 
 
 def _wavelengths(path: Path, reading: Reading, own: Any, m: int) -> NDArray[np.float64] | None:
@@ -201,24 +316,15 @@ def _wavelengths(path: Path, reading: Reading, own: Any, m: int) -> NDArray[np.f
         return None
     waves = np.asarray(waves, dtype=np.float64)
     if waves.shape != (m,):
-        source = reading.wavelengths or path
         raise UnreadableError(
-            f"{path} has {m} bands, but {waves.size} wavelengths are listed in {source}. "
-            f"If the cube's bands come first, say so with --bands first."
+            f"{path} has {m} bands, but {waves.size} wavelengths are listed in "
+            f"{reading.wavelengths or path}. If the spectral axis is another one, say so with "
+            f"--bands (cubes) or --rows (matrices)."
         )
     return waves
 
 
-def _as_numbers(path: Path, X: Any) -> Any:
+def _as_numbers(X: Any) -> Any:
     """Small integers as float32, which holds them exactly; other numbers are left to the fit."""
     X = X.data if np.ma.isMaskedArray(X) else X
-    if X.dtype.kind not in "buif":
-        raise UnreadableError(f"{path} holds {X.dtype} values; expected real numbers.")
-    if min(X.shape) == 0:
-        raise UnreadableError(f"{path} is empty: {X.shape[0]} features x {X.shape[1]} samples.")
     return X.astype(np.float32) if X.dtype.kind in "bui" and X.dtype.itemsize <= 2 else X
-
-
-def names_array(names: Sequence[Any] | None) -> NDArray[np.str_] | None:
-    """Names as an array of str."""
-    return None if names is None else np.asarray([str(name) for name in names], dtype=np.str_)

@@ -3,24 +3,68 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from deepmf.io.base import UnreadableError
 
-_NANOMETRES = {"nm": 1.0, "nanometers": 1.0, "nanometer": 1.0, "nanometres": 1.0}
-_NANOMETRES |= {"um": 1e3, "µm": 1e3, "μm": 1e3, "micrometers": 1e3, "micrometer": 1e3}
-_NANOMETRES |= {"microns": 1e3, "micron": 1e3, "micrometres": 1e3}
+_NANOMETRES = {
+    **dict.fromkeys(("nm", "nanometers", "nanometer", "nanometres", "nanometre"), 1.0),
+    **dict.fromkeys(("um", "µm", "μm", "microns", "micron"), 1e3),
+    **dict.fromkeys(("micrometers", "micrometer", "micrometres", "micrometre"), 1e3),
+}
+_PER_CENTIMETRE = ("wavenumber", "cm-1", "cm^-1", "1/cm")
+
+_NAMES = ("wavelength", "wl", "wvl", "lambda", "lambdas", "bandswavelengths", "bandwavelengths")
+_WITH_UNIT = re.compile(
+    r"(?<![\w.])(\d+(?:\.\d+)?)\s*(nm|[uµμ]m|nanomet(?:er|re)s?|micromet(?:er|re)s?|microns?)\b",
+    re.IGNORECASE,
+)
 
 
 def in_nanometres(values: NDArray[np.float64], unit: str | None) -> NDArray[np.float64]:
     """Wavelengths in nm; without a known unit, values below 100 are micrometres."""
-    factor = _NANOMETRES.get((unit or "").strip().lower())
+    unit = (unit or "").strip().lower()
+    if unit in _PER_CENTIMETRE:
+        return 1e7 / values
+    factor = _NANOMETRES.get(unit)
     if factor is None:
-        factor = 1e3 if values.size and float(np.nanmax(values)) < 100 else 1.0
+        factor = 1e3 if values.size and float(values.max()) < 100 else 1.0
     return values * factor
+
+
+def is_length(unit: Any) -> bool:
+    """Whether a unit is one of wavelengths."""
+    return str(unit).strip().lower() in (*_NANOMETRES, *_PER_CENTIMETRE)
+
+
+def names_wavelengths(name: str) -> bool:
+    """Whether an array of this name would hold wavelengths: ``wl``, ``Wavelengths``, ``lambda``."""
+    plain = re.sub(r"[^a-z]", "", name.lower())
+    return plain in _NAMES or plain.startswith(("wavelength", "centerwave", "centralwave"))
+
+
+def wavelength_in(text: str | None) -> float | None:
+    """450.0 from ``"Band 1 (0.45 um)"``; None where no number has a unit."""
+    found = _WITH_UNIT.search(text or "")
+    return None if found is None else float(found[1]) * _NANOMETRES[found[2].lower()]
+
+
+def find_wavelengths(
+    arrays: Mapping[str, Any], counts: Collection[int]
+) -> NDArray[np.float64] | None:
+    """The first array, by its name, with a positive number for each band; in nanometres."""
+    for name, array in arrays.items():
+        values = np.asarray(array).ravel()
+        if names_wavelengths(name) and values.size in counts and values.dtype.kind in "uif":
+            values = values.astype(np.float64)
+            if np.isfinite(values).all() and (values > 0).all():
+                return in_nanometres(values, None)
+    return None
 
 
 def band_numbers(text: str, count: int) -> NDArray[np.int64]:
@@ -51,10 +95,12 @@ def read_wavelengths(path: str) -> NDArray[np.float64]:
             values = np.load(path, allow_pickle=False).astype(np.float64).ravel()
         else:
             values = _column(Path(path).read_text(encoding="utf-8-sig"))
-    except (ValueError, OSError, EOFError) as error:
+        if not (np.isfinite(values).all() and (values > 0).all()):
+            raise ValueError("not all are positive")
+    except (ValueError, TypeError, OSError, EOFError) as error:
         raise UnreadableError(
-            f"{path} holds no list of wavelengths ({type(error).__name__}): expected one number "
-            f"per line, a table with a column of them, or a .npy file."
+            f"{path} holds no list of wavelengths ({type(error).__name__}): expected one positive "
+            f"number per line, a table with a column of them, or a .npy file."
         ) from None
     return in_nanometres(values, None)
 
@@ -65,14 +111,13 @@ def _column(text: str) -> NDArray[np.float64]:
         return np.array([float(v) for v in lines[0] if v])
     if not all(_is_number(v) for v in lines[0]):
         lines = lines[1:]  # a header
-    for k in range(min(map(len, lines), default=0)):
+    width = min(map(len, lines), default=0)
+    for k in range(width):
         if all(_is_number(line[k]) for line in lines):
             values = np.array([float(line[k]) for line in lines])
-            if k + 1 < min(map(len, lines)) and np.array_equal(
-                values, np.arange(1, len(values) + 1)
-            ):
-                continue
-            return values
+            counts = np.array_equal(values - values[0], np.arange(len(values))) and values[0] <= 1
+            if not (counts and k + 1 < width):
+                return values
     raise ValueError("no column of numbers")
 
 

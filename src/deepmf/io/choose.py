@@ -7,16 +7,18 @@ from pathlib import Path
 
 from deepmf.io.base import UnreadableError, Variable
 
+_MOST = 12
+"""Variables that a message lists."""
+
 
 def choose(
     path: Path, found: Sequence[Variable], asked: str | None, preferred: Sequence[str] = ()
 ) -> str:
     """The variable asked for, a preferred name, or the only matrix or cube there is."""
-    listed = ", ".join(f"{v.name} ({' x '.join(map(str, v.shape))} {v.dtype})" for v in found)
     if asked is not None:
         if asked in [v.name for v in found]:
             return asked
-        raise UnreadableError(f"{path} has no variable {asked!r}; it has {listed or 'none'}.")
+        raise UnreadableError(f"{path} has no variable {asked!r}; it has {_list(found)}.")
     big = [v for v in found if len(v.shape) in (2, 3) and min(v.shape) > 1 and _numeric(v.dtype)]
     for name in preferred:
         if name in [v.name for v in big]:
@@ -24,13 +26,21 @@ def choose(
     if len(big) == 1:
         return big[0].name
     if not big:
-        raise UnreadableError(
-            f"{path} holds no matrix or cube of numbers, only {listed or 'nothing'}."
-        )
+        raise UnreadableError(f"{path} holds no matrix or cube of numbers, only {_list(found)}.")
     raise UnreadableError(
-        f"{path} holds several matrices: {listed}. Say which one is the data with --variable."
+        f"{path} holds several matrices: {_list(big)}. Say which one is the data with --variable."
     )
 
 
 def _numeric(dtype: str) -> bool:
-    return dtype.lstrip("<>|=").startswith(("float", "int", "uint", "f", "i", "u", "b"))
+    return dtype.lstrip("<>|=").startswith(("float", "int", "uint", "bool", "f", "i", "u", "b1"))
+
+
+def _list(found: Sequence[Variable]) -> str:
+    shown = [f"{v.name} ({_size(v)} {v.dtype})" for v in found[:_MOST]]
+    more = [f"{len(found) - _MOST} more"] if len(found) > _MOST else []
+    return ", ".join([*shown, *more]) or "nothing"
+
+
+def _size(variable: Variable) -> str:
+    return " x ".join(map(str, variable.shape)) or "scalar"

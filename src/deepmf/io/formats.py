@@ -7,11 +7,12 @@ from pathlib import Path
 
 from deepmf.dataset import Dataset
 from deepmf.io.base import Format, Reading, UnreadableError
+from deepmf.io.mat import Mat
 from deepmf.io.numpy_files import Npy, Npz
 
 _USUAL = Reading()
 
-FORMATS: tuple[Format, ...] = (Npy(), Npz())
+FORMATS: tuple[Format, ...] = (Npy(), Npz(), Mat())
 
 
 def format_of(path: str | os.PathLike[str]) -> Format:

@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 from scipy import sparse
 
 from deepmf.dataset import Dataset
 from deepmf.factorization import Factorization
-from deepmf.io.arrange import from_cube, from_matrix, names_array
+from deepmf.io.arrange import (
+    check_length,
+    check_room,
+    from_cube,
+    from_matrix,
+    maps,
+    names_array,
+)
+from deepmf.io.bands import find_wavelengths
 from deepmf.io.base import Format, Reading, UnreadableError, Variable
 from deepmf.io.choose import choose
 from deepmf.layout import Layout
@@ -26,11 +34,12 @@ class Npy(Format):
 
     def read(self, path: Path, reading: Reading) -> Dataset:
         """See `Format.read`; the array is memory-mapped."""
+        with path.open("rb") as file:
+            shape, dtype = _header(path, file)
+            check_length(path, shape, dtype, path.stat().st_size - file.tell())
         A = np.load(path, mmap_mode="r", allow_pickle=False)
-        layout = Layout(header={"format": self.name})
-        if A.ndim == 3:
-            return from_cube(path, A, reading, layout=layout)
-        return from_matrix(path, A, reading, layout=layout)
+        arrange = from_cube if A.ndim == 3 else from_matrix
+        return arrange(path, A, reading, layout=Layout(header={"format": self.name}))
 
     def write(self, folder: Path, f: Factorization, names: Sequence[Sequence[str]]) -> None:
         """See `Format.write`: one array per layer, of components x samples or of pictures."""
@@ -45,50 +54,68 @@ class Npz(Npy):
 
     def read(self, path: Path, reading: Reading) -> Dataset:
         """See `Format.read`; SciPy's sparse archives too."""
-        if {"indices", "indptr", "shape"} <= {v.name for v in self.variables(path)}:
-            return from_matrix(path, sparse.load_npz(path), reading)
+        found = {v.name: v for v in self.variables(path)}
+        header = {"format": self.name}
+        if {"indices", "indptr", "shape"} <= set(found):
+            return from_matrix(path, sparse.load_npz(path), reading, layout=Layout(header=header))
+        name = choose(path, list(found.values()), reading.variable, preferred=("X",))
+        check_room(path, found[name].shape, found[name].dtype)
         with np.load(path, allow_pickle=False) as file:
-            name = choose(path, self.variables(path), reading.variable, preferred=("X",))
-            parts = {k: file[k] for k in ("wavelengths", "features", "samples") if k in file.files}
             A = file[name]
-            shape = tuple(int(v) for v in file["image_shape"]) if "image_shape" in file else None
-        layout = _layout(parts, shape, {"format": self.name})
-        waves = parts.get("wavelengths")
-        if A.ndim == 3:
-            return from_cube(path, A, reading, wavelengths=waves, layout=layout)
-        return from_matrix(path, A, reading, wavelengths=waves, layout=layout)
+            parts = {k: file[k] for k, v in found.items() if k != name and len(v.shape) <= 1}
+        layout = Layout(
+            features=names_array(parts.get("features")),
+            samples=names_array(parts.get("samples")),
+            image_shape=_picture(parts, A.shape),
+            header=header,
+        )
+        arrange = from_cube if A.ndim == 3 else from_matrix
+        waves = find_wavelengths(parts, A.shape)
+        return arrange(path, A, reading, wavelengths=waves, layout=layout)
 
     def variables(self, path: Path) -> list[Variable]:
         """See `Format.variables`; only headers are read."""
         found = []
         with zipfile.ZipFile(path) as archive:
-            for member in archive.namelist():
+            for member in archive.infolist():
                 with archive.open(member) as file:
-                    version = np.lib.format.read_magic(file)
-                    header = (
-                        np.lib.format.read_array_header_1_0(file)
-                        if version == (1, 0)
-                        else np.lib.format.read_array_header_2_0(file)
-                    )
-                found.append(Variable(member.removesuffix(".npy"), header[0], str(header[2])))
+                    shape, dtype = _header(path, file)
+                    if 0 not in shape:
+                        check_length(path, shape, dtype, member.file_size - file.tell())
+                found.append(Variable(member.filename.removesuffix(".npy"), shape, str(dtype)))
         return found
 
 
-def _layout(parts: Mapping[str, Any], shape: Any, header: Mapping[str, Any]) -> Layout:
-    if shape is not None and len(shape) != 2:
-        raise UnreadableError(f"image_shape must be rows and cols, got {shape}.")
-    return Layout(
-        features=names_array(parts.get("features")),
-        samples=names_array(parts.get("samples")),
-        image_shape=shape,
-        header=header,
-    )
+def _header(path: Path, file: IO[bytes]) -> tuple[tuple[int, ...], np.dtype]:
+    """Shape and type of the array that begins here."""
+    first = np.lib.format.read_magic(file) == (1, 0)
+    header = np.lib.format.read_array_header_1_0 if first else np.lib.format.read_array_header_2_0
+    shape, _, dtype = header(file)
+    if dtype.hasobject:
+        raise UnreadableError(
+            f"{path} holds Python objects, which deepmf does not load; save numbers instead."
+        )
+    return shape, dtype
+
+
+def _picture(parts: dict[str, Any], shape: tuple[int, ...]) -> tuple[int, int] | None:
+    """``image_shape``; or ``shape``, where a matrix has as many pixels."""
+    for name in ("image_shape", "shape"):
+        size = parts.get(name)
+        if size is None or len(shape) != 2:
+            continue
+        if size.shape == (2,) and size.dtype.kind in "ui" and int(np.prod(size)) in shape:
+            return int(size[0]), int(size[1])
+        if name == "image_shape":
+            raise UnreadableError(
+                f"image_shape must be rows and cols of a picture in X {shape}, got {size}."
+            )
+    return None
 
 
 def write_codes(folder: Path, f: Factorization) -> None:
     """``codes-layer-l.npy``: components x samples, or components x rows x cols for a scene."""
     for layer in range(1, f.depth + 1):
         codes = f.codes(layer)
-        scene = f.layout.kind == "scene"
-        out = np.stack([f.layout.image(row) for row in codes]) if scene else codes
+        out = maps(f, layer) if f.layout.kind == "scene" else codes
         np.save(folder / f"codes-layer-{layer}.npy", out.astype(codes.dtype, copy=False))

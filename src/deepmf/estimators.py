@@ -22,7 +22,10 @@ from deepmf.history import History
 from deepmf.names import resolve
 from deepmf.problem import check_ranks
 from deepmf.quadratic import Array
-from deepmf.validation import check_matrix, check_sign
+from deepmf.validation import check_matrix, check_sign, is_sparse
+
+
+_MATRIX: dict[str, Any] = {"dtype": [np.float64, np.float32], "accept_sparse": ["csr", "csc"]}
 
 
 class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -133,8 +136,8 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self.callbacks = callbacks
 
     def fit(self, X: Any, y: object = None) -> Self:
-        """Fit the layers to X (n_samples x n_features); y is ignored."""
-        X = validate_data(self, X, dtype=[np.float64, np.float32], ensure_min_samples=1)
+        """Fit the layers to X (n_samples x n_features, dense or sparse); y is ignored."""
+        X = check_matrix(validate_data(self, X, **_MATRIX), sparse_ok=True)
         # Clones: parameters set after the fit must not change what was fitted.
         settings = {
             name: value if name in ("init", "callbacks") else clone(value, safe=False)
@@ -149,7 +152,8 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self.stop_reason_ = f.stop_reason
         self.n_iter_ = f.n_iter
         error = float(f.history.data_errors[-1, self.layer_ - 1])
-        self.reconstruction_err_ = float(np.linalg.norm(X)) * error**0.5
+        norm = np.linalg.norm(X.data if is_sparse(X) else X)
+        self.reconstruction_err_ = float(norm) * error**0.5
         self._n_features_out = f.ranks[self.layer_ - 1]
         return self
 
@@ -163,7 +167,7 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         number = self._number(layer)
         self._check_container(number)
-        X = validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
+        X = validate_data(self, X, reset=False, **_MATRIX)
         if self.factorization_.problem.nonnegative and not self.allow_negative:
             check_sign(X)
         return self._encode(X, number)
@@ -198,9 +202,8 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     def score(self, X: Any, y: object = None) -> float:
         """Minus the mean squared error of X's approximation in the estimator's layer."""
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
-        R = X - self._encode(X, self.layer_) @ self.components_
-        return -float(np.mean(np.square(R), dtype=np.float64))
+        X = validate_data(self, X, reset=False, **_MATRIX)
+        return -self.factorization_.squared_error(X.T, self.layer_) / (X.shape[0] * X.shape[1])
 
     def _encode(self, X: Array, number: int) -> Array:
         return np.ascontiguousarray(self.factorization_.encode(X.T, number).T)
@@ -231,6 +234,7 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
         tags.input_tags.positive_only = not self._accepts_negative()
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags

@@ -19,7 +19,7 @@ from deepmf.history import History
 from deepmf.layout import Layout
 from deepmf.metrics import links
 from deepmf.names import UnknownNameError
-from deepmf.panels import Coding, DensePanels
+from deepmf.panels import Coding, Panels, as_panels
 from deepmf.parameters import Parametrized
 from deepmf.problem import Problem, problem_from_spec
 from deepmf.quadratic import Array
@@ -121,11 +121,21 @@ class Factorization:
         with the (A, G) that the model's own update of H_1 uses. Each column is solved by itself
         (unless H_1's constraint ties columns together, as `GroupedSparse` does).
         """
+        return self._lift(self._index(layer), self._coded(X).get_codes())
+
+    def squared_error(self, X: Any, layer: int = 1) -> float:
+        """||X - W_l codes||^2 of data coded as `encode` does."""
         k = self._index(layer)
+        return float(
+            self._coded(X).residuals2([self.W[k] @ self._lift(k, np.eye(self.ranks[0]))])[0]
+        )
+
+    def _coded(self, X: Any) -> Panels:
+        """New data with their codes in the first layer."""
         A, G, strength = self.encoder
         first = self.problem.layers[0]
-        data = check_scale(check_matrix(X), zero_ok=True)
-        panels = DensePanels(data, None if first.constraint_H.separable else data.shape[1])
+        data = check_scale(check_matrix(X, sparse_ok=True), zero_ok=True)
+        panels = as_panels(data, None if first.constraint_H.separable else data.shape[1])
         if panels.shape[0] != len(G):
             raise ValueError(
                 f"X has {panels.shape[0]} rows, but the factorization was fitted to {len(G)}."
@@ -133,7 +143,7 @@ class Factorization:
         coding = Coding(A, G, first.constraint_H, first.regularizer_H, strength)
         panels.begin(coding)
         panels.update(coding, FastProjectedGradient(), _ENCODE_ITER, _ENCODE_TOL)
-        return self._lift(k, panels.get_codes())
+        return panels
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write everything to one ``.npz`` file without pickle; it appears whole or not at all."""

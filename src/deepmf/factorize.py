@@ -10,7 +10,7 @@ from deepmf.fit import Callback, Control, Fit, fit
 from deepmf.growth import Given, check_given
 from deepmf.init import Start
 from deepmf.names import resolve_start
-from deepmf.panels import DensePanels, Panels
+from deepmf.panels import Panels, as_panels
 from deepmf.problem import Problem, build_problem
 from deepmf.quadratic import Array
 from deepmf.random_state import generator
@@ -47,6 +47,7 @@ def factorize(
     ----------
     X : array, m x n
         float32 stays float32; other numbers become float64. Never copied if it is already floating.
+        A SciPy sparse array or matrix stays sparse (CSR is converted to CSC once).
     ranks : int or sequence of ints
         r_1, ..., r_L, one per layer, normally decreasing. One rank is single-layer NMF.
     model : str or Loss
@@ -102,7 +103,7 @@ def factorize(
     >>> [W.shape for W in f.W], [H.shape for H in f.H]
     ([(3, 6), (3, 3)], [(6, 1000), (3, 6)])
     """
-    data = check_scale(check_matrix(X))
+    data = check_scale(check_matrix(X, sparse_ok=True))
     problem = build_problem(
         ranks, model, constraint_W, constraint_H, regularizer_W, regularizer_H, solver
     )
@@ -119,7 +120,7 @@ def factorize(
     )
     if panel_size is None and problem.layers[0].constraint_H.separable is None:
         panel_size = data.shape[1]  # a set that ties all columns of H_1 needs them in one panel
-    panels = DensePanels(data, panel_size)
+    panels = as_panels(data, panel_size)
     starts = _starts(init, problem, panels)
     done = fit(panels, problem, starts, control, generator(random_state))
     return _result(done, panels, problem)

@@ -7,24 +7,28 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from deepmf.quadratic import Array
-
 _SAFE = {np.dtype(np.float64): (1e-100, 1e100), np.dtype(np.float32): (1e-12, 1e12)}
 """Sizes of the largest entry between which no product of squares leaves the type's range."""
 
 
-def check_matrix(X: Any, name: str = "X") -> Array:
-    """X as a finite 2-D float32 or float64 array; copied only if it must be converted."""
-    if sparse.issparse(X):
-        raise TypeError(
-            f"{name} is sparse; this version needs a dense array: pass {name}.toarray()."
-        )
+def is_sparse(X: Any) -> bool:
+    """Whether X is a sparse array or matrix of SciPy's."""
+    return sparse.issparse(X)
+
+
+def check_matrix(X: Any, name: str = "X", sparse_ok: bool = False) -> Any:
+    """X as a finite float32 or float64 matrix; copied only if it must be converted.
+
+    An array, or where ``sparse_ok`` also a sparse array of compressed rows or columns.
+    """
+    if is_sparse(X) and not sparse_ok:
+        raise TypeError(f"{name} is sparse, but must be an array here: pass {name}.toarray().")
     if np.ma.is_masked(X):
         raise ValueError(
             f"{name} has masked entries; fill them first, for example {name}.filled(0)."
         )
     try:
-        A = np.asarray(X)
+        A = X if is_sparse(X) else np.asarray(X)
     except ValueError:
         raise ValueError(f"{name} is not a matrix: its rows differ in length.") from None
     if np.iscomplexobj(A):
@@ -36,8 +40,10 @@ def check_matrix(X: Any, name: str = "X") -> Array:
             f"{name} must be a matrix (2-D), got shape {A.shape}; "
             f"reshape a cube to (bands, pixels) and a single column to (m, 1)."
         )
-    if A.size == 0:
+    if min(A.shape) == 0:
         raise ValueError(f"{name} is empty: its shape is {A.shape}.")
+    if is_sparse(A):
+        A = _compressed(A)
     if A.dtype not in _SAFE:
         with np.errstate(over="ignore"):  # long doubles past float64 are named just below
             short = (
@@ -48,23 +54,47 @@ def check_matrix(X: Any, name: str = "X") -> Array:
     return A
 
 
-def _check_finite(A: Array, name: str) -> None:
+def _compressed(A: Any) -> Any:
+    """A in compressed rows or columns, each entry listed once and in order."""
+    A = sparse.csr_array(A) if A.format == "csr" else sparse.csc_array(A)
+    if not A.has_canonical_format:
+        A = A.copy()
+        A.sum_duplicates()
+    return A
+
+
+def _check_finite(A: Any, name: str) -> None:
     with np.errstate(over="ignore", invalid="ignore"):
         total = A.sum()
     if np.isfinite(total):
         return
-    bad = ~np.isfinite(A)
-    if bad.any():
-        i, j = (int(k) for k in np.argwhere(bad)[0])
+    bad = _where_not_finite(A)
+    if bad.sum():
+        i, j = _first(bad)
         raise ValueError(
             f"{name} has {int(bad.sum())} entries that are NaN or infinite, the first {A[i, j]} at "
             f"row {i}, column {j}. Remove or fill them first."
         )
 
 
+def _where_not_finite(A: Any) -> Any:
+    if not is_sparse(A):
+        return ~np.isfinite(A)
+    bad: Any = A.astype(bool)
+    bad.data = ~np.isfinite(A.data)
+    return bad
+
+
+def _first(flags: Any) -> tuple[int, int]:
+    """Row and column of the first entry that is true, reading along the rows."""
+    rows, cols = flags.nonzero()
+    k = int(np.argmin(rows))  # both are sorted by row, or by column
+    return int(rows[k]), int(cols[k])
+
+
 def check_scale(
-    A: Array, name: str = "X", zero_ok: bool = False, dtype: np.dtype | None = None
-) -> Array:
+    A: Any, name: str = "X", zero_ok: bool = False, dtype: np.dtype | None = None
+) -> Any:
     """A itself, if its squares neither overflow nor vanish in its own or the given type."""
     dtype = dtype or A.dtype
     largest = max(float(A.max()), -float(A.min()))
@@ -81,15 +111,16 @@ def check_scale(
     return A
 
 
-def check_sign(A: Array, name: str = "X") -> None:
+def check_sign(A: Any, name: str = "X") -> None:
     """Refuse negative entries, saying which."""
     if float(A.min()) >= 0:
         return
     negative = A < 0
-    i, j = (int(k) for k in np.argwhere(negative)[0])
+    i, j = _first(negative)
+    clip = f"{name}.maximum(0)" if is_sparse(A) else f"np.maximum({name}, 0)"
     raise ValueError(
         f"Negative values in data: {name} has {int(negative.sum())} negative entries (first "
         f"{A[i, j]:.3g} at row {i}, column {j}; smallest {float(A.min()):.3g}), but both factors "
-        f"of layer 1 are nonnegative. Clip them with np.maximum({name}, 0), allow a signed factor "
+        f"of layer 1 are nonnegative. Clip them with {clip}, allow a signed factor "
         f"with constraint_W='none', or fit them as they are with allow_negative=True."
     )

@@ -100,8 +100,8 @@ class _Hull:
 
     def _measure(self, index: NDArray[np.intp]) -> None:
         """Distances of some columns, their codes warm-started."""
-        X, k = self.panels.columns(index), self.size
-        q = Quadratic.of(A=self.W.T @ self.W, C=self.W.T @ X)
+        k = self.size
+        q = Quadratic.of(A=self.W.T @ self.W, C=self.panels.dot(self.W, index))
         H = FastProjectedGradient().solve(
             q, CappedSimplex(), self.codes[:k, index].astype(float), _INNER_ITER, _INNER_TOL
         )
@@ -116,7 +116,8 @@ class _Hull:
         A = np.vstack(
             [np.column_stack([self.W, np.zeros(len(self.W))]), heavy * np.ones(self.size + 1)]
         )
-        for j, x in zip(index, self.panels.columns(index).T):
+        for j in index:
+            x = self.panels.columns([j])[:, 0]
             h = nnls(A, np.append(x, heavy))[0][:-1]
             h /= max(h.sum(), 1.0)
             self.bounds[j] = min(self.bounds[j], np.sum((x - self.W @ h) ** 2))

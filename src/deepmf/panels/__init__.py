@@ -1,6 +1,16 @@
 """The data side: the only code that knows what X is."""
 
+from typing import Any
+
+from scipy.sparse import issparse
+
 from deepmf.panels.base import Coding, Panels
 from deepmf.panels.dense import DensePanels
+from deepmf.panels.sparse import SparsePanels
 
-__all__ = ["Coding", "DensePanels", "Panels"]
+__all__ = ["Coding", "DensePanels", "Panels", "SparsePanels", "as_panels"]
+
+
+def as_panels(X: Any, width: int | None = None) -> Panels:
+    """The panels that fit X's kind."""
+    return (SparsePanels if issparse(X) else DensePanels)(X, width)

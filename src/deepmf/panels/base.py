@@ -85,8 +85,8 @@ class Panels(ABC):
         """Some columns of X, in float64."""
 
     @abstractmethod
-    def dot(self, G: Array) -> Array:
-        """G'X (k x n)."""
+    def dot(self, G: Array, index: NDArray[np.intp] | None = None) -> Array:
+        """G'X (k x n), or of some columns of X."""
 
     @abstractmethod
     def leading(self, k: int, members: NDArray[np.bool_] | None = None) -> tuple[Array, Array]:

@@ -1,0 +1,151 @@
+"""What dense and sparse data share: everything that a panel's products can do."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse.linalg import LinearOperator, eigsh
+
+from deepmf.panels.base import Coding, Panels
+from deepmf.parameters import check_integer
+from deepmf.quadratic import Array
+from deepmf.solvers.base import Solver
+from deepmf.state import DataProducts
+
+_WIDTH = 4096
+"""Columns in a panel: wide enough for BLAS, narrow enough for work arrays to stay in cache."""
+
+_LARGEST_GRAM = 1500
+"""Up to this many rows, singular vectors come from the m x m Gram matrix; above, from Lanczos."""
+
+
+class ColumnPanels(Panels):
+    """Column panels of a matrix in memory, of any kind that knows ``@``, ``.T`` and its columns.
+
+    Parameters
+    ----------
+    X : matrix, m x n
+        float32 or float64.
+    width : int, optional
+        Columns in a panel.
+    """
+
+    def __init__(self, X: Any, width: int | None = None) -> None:
+        self.X = X
+        self.shape = (X.shape[0], X.shape[1])
+        self.dtype = X.dtype
+        self.width = _WIDTH if width is None else width
+        check_integer("panel_size", self.width, 1)
+        self.count = -(-X.shape[1] // self.width)
+        self._norms2 = np.empty(X.shape[1])
+        for cols, P in self._panels():
+            self._norms2[cols] = self._norms2_of(P)
+        self.norm2 = float(self._norms2.sum())
+        self.H: Array = np.zeros((0, X.shape[1]), dtype=X.dtype)
+
+    @abstractmethod
+    def _panel(self, cols: slice) -> Any:
+        """Some neighbouring columns of X, as a view."""
+
+    @staticmethod
+    @abstractmethod
+    def _norms2_of(P: Any) -> Array:
+        """Squared norms of a panel's columns, in float64."""
+
+    def _panels(self) -> Iterator[tuple[slice, Any]]:
+        for start in range(0, self.shape[1], self.width):
+            cols = slice(start, min(start + self.width, self.shape[1]))
+            yield cols, self._panel(cols)
+
+    # --- the fit -----------------------------------------------------------------------------
+
+    def begin(self, coding: Coding, positive: bool = False) -> None:
+        """See `Panels.begin`."""
+        K = np.linalg.pinv(coding.A, rcond=1e-10, hermitian=True) @ coding.G.T
+        H = np.empty((len(coding.A), self.shape[1]), dtype=self.dtype)
+        K = K.astype(self.dtype, copy=False)
+        for cols, P in self._panels():
+            H[:, cols] = K @ P
+        if positive:
+            H = np.maximum(H, 1e-2 * np.mean(np.abs(H)))
+        if coding.constraint.separable is None:
+            H = coding.constraint.project(H)
+        else:
+            for cols, _ in self._panels():
+                H[:, cols] = coding.constraint.project(H[:, cols])
+        self.H = H
+
+    def update(self, coding: Coding, solver: Solver, max_iter: int, tol: float) -> DataProducts:
+        """See `Panels.update`."""
+        m, r = coding.G.shape
+        Gt = coding.G.T.astype(self.dtype, copy=False)
+        XHt, HHt, penalty = np.zeros((m, r)), np.zeros((r, r)), 0.0
+        for cols, P in self._panels():
+            H = self.H[:, cols]
+            q = coding.quadratic(np.ascontiguousarray(Gt @ P), H)
+            H = solver.solve(q, coding.constraint, H, max_iter, tol)
+            self.H[:, cols] = H
+            XHt += P @ H.T
+            H64 = H.astype(np.float64, copy=False)
+            HHt += H64 @ H64.T
+            penalty += coding.penalty(H64)
+        return DataProducts(XHt, HHt, penalty)
+
+    def get_codes(self) -> Array:
+        """See `Panels.get_codes`."""
+        return self.H
+
+    def set_codes(self, H: Array) -> None:
+        """See `Panels.set_codes`."""
+        self.H = np.array(H, dtype=self.dtype)
+
+    # --- the starts --------------------------------------------------------------------------
+
+    def column_norms2(self) -> Array:
+        """See `Panels.column_norms2`."""
+        return self._norms2
+
+    def dot(self, G: Array, index: NDArray[np.intp] | None = None) -> Array:
+        """See `Panels.dot`."""
+        if index is not None:
+            return G.T @ self._some(index)
+        out = np.empty((G.shape[1], self.shape[1]))
+        Gt = G.T.astype(self.dtype, copy=False)
+        for cols, P in self._panels():
+            out[:, cols] = Gt @ P
+        return out
+
+    def _some(self, index: Sequence[int] | NDArray[np.intp]) -> Any:
+        """Some columns of X, of its kind, in float64."""
+        return self.X[:, np.asarray(index, dtype=np.intp)].astype(np.float64)
+
+    def leading(self, k: int, members: NDArray[np.bool_] | None = None) -> tuple[Array, Array]:
+        """See `Panels.leading`."""
+        m = self.shape[0]
+        if m <= max(_LARGEST_GRAM, k + 1):
+            gram = np.zeros((m, m))
+            for P in self._members(members):
+                gram = gram + P @ P.T
+            values, U = np.linalg.eigh(gram)
+        else:
+            XXt = LinearOperator((m, m), matvec=lambda v: self._gram_times(v, members), dtype=float)
+            # positive, as the first vector mostly is, and orthogonal to no one's columns
+            guess = 1 + np.random.default_rng(0).random(m)
+            values, U = eigsh(XXt, k=k, v0=guess)
+        top = np.argsort(values)[::-1][:k]
+        return U[:, top], np.sqrt(np.maximum(values[top], 0))
+
+    def _members(self, members: NDArray[np.bool_] | None) -> Iterator[Any]:
+        for cols, P in self._panels():
+            yield P if members is None else P[:, members[cols]]
+
+    def _gram_times(self, v: Array, members: NDArray[np.bool_] | None) -> Array:
+        v = v.reshape(-1).astype(self.dtype, copy=False)
+        out = np.zeros(self.shape[0])
+        for P in self._members(members):
+            out += P @ (P.T @ v)
+        return out

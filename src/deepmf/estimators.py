@@ -24,7 +24,6 @@ from deepmf.problem import check_ranks
 from deepmf.quadratic import Array
 from deepmf.validation import check_matrix, check_sign, is_sparse
 
-
 _MATRIX: dict[str, Any] = {"dtype": [np.float64, np.float32], "accept_sparse": ["csr", "csc"]}
 
 

@@ -178,6 +178,21 @@ function painted(map, kind = "amount") {
   return canvas;
 }
 
+// A picture in true colour, three bytes a pixel; `like` is a map that tells where there are data.
+function paintedColor(color, like) {
+  if (color.canvas) return color.canvas;
+  color.canvas = el("canvas", { width: painted(like).width, height: painted(like).height });
+  const context = color.canvas.getContext("2d");
+  context.drawImage(painted(like), 0, 0);
+  const image = context.getImageData(0, 0, color.canvas.width, color.canvas.height);
+  const rgb = bytes(color);
+  bytes(like).forEach((code, i) => {
+    if (code !== NO_DATA) image.data.set(rgb.subarray(3 * i, 3 * i + 3), 4 * i);
+  });
+  context.putImageData(image, 0, 0);
+  return color.canvas;
+}
+
 function pictureUrl(map) {
   map.url ??= painted(map).toDataURL();
   return map.url;

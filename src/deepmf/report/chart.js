@@ -31,18 +31,21 @@ function extent(values) {
 }
 
 // An axis from values to pixels.
-function axis(values, from, to, { log = false, zero = false } = {}) {
+function axis(values, from, to, { log = false, zero = false, spacing = 40 } = {}) {
   let [lo, hi] = extent(log ? values.filter((v) => v > 0) : values);
   if (zero && lo > 0) lo = 0;
-  if (log) {
-    if (hi / lo < 1.5) [lo, hi] = [lo / 1.5, hi * 1.5];
+  if (log && hi / lo >= 2) {
+    const air = (hi / lo) ** 0.04;
+    [lo, hi] = [lo / air, hi * air];
     const [a, b] = [Math.log10(lo), Math.log10(hi)];
     const at = (v) => (v > 0 ? from + ((Math.log10(v) - a) / (b - a)) * (to - from) : null);
     return Object.assign(at, { ticks: logTicks(lo, hi) });
   }
-  if (hi === lo) [lo, hi] = [lo - 0.5, hi + 0.5];
+  const size = Math.abs(hi) || 1;
+  if (hi - lo < 1e-6 * size) [lo, hi] = [lo - 0.1 * size, hi + 0.1 * size];
+  else if (log) [lo, hi] = [lo - 0.05 * (hi - lo), hi + 0.05 * (hi - lo)]; // too short for logarithms
   const at = (v) => from + ((v - lo) / (hi - lo)) * (to - from);
-  return Object.assign(at, { ticks: linearTicks(lo, hi, Math.max(2, Math.abs(to - from) / 70)), lo, hi });
+  return Object.assign(at, { ticks: linearTicks(lo, hi, Math.max(2, Math.abs(to - from) / spacing)) });
 }
 
 // "M x y L x y ...", lifted at null values and between pieces.
@@ -76,7 +79,7 @@ function lineChart(host, series, options) {
       return el("span", { class: "entry" }, key, s.label, values[i]);
     }), where);
   const frame = el("div", { class: "plot" });
-  replace(host, options.title ? el("h3", {}, options.title) : null, options.formula ? el("p", { class: "formula" }, options.formula) : null, legend, frame);
+  replace(host, options.title ? el("h3", {}, options.title) : null, options.formula ? formula(options.formula) : null, legend, frame);
 
   function read(points) {
     series.forEach((s, i) => {
@@ -87,11 +90,12 @@ function lineChart(host, series, options) {
 
   fluid(frame, (width) => {
     const height = options.height ?? 220;
-    const margin = { left: 54, right: 12, top: 10, bottom: 40 };
+    const margin = { left: 0, right: 20, top: 10, bottom: 40 };
     const right = width - margin.right;
     const bottom = height - margin.bottom;
-    const X = axis(series.flatMap((s) => s.x), margin.left, right);
     const Y = axis(series.flatMap((s) => s.y), bottom, margin.top, options);
+    margin.left = 32 + 6.6 * Math.max(1, ...Y.ticks.map((tick) => format(tick).length));
+    const X = axis(series.flatMap((s) => s.x), margin.left, right, { spacing: 70 });
     const picture = svg("svg", { width, height, viewBox: `0 0 ${width} ${height}`, role: "img", tabindex: 0, "aria-label": options.name });
     for (const tick of Y.ticks) {
       picture.append(
@@ -151,7 +155,14 @@ function lineChart(host, series, options) {
   });
 }
 
-// Index of the value closest to x; past the end of a shorter curve there is none.
+// "W_l H_{l-1}" with real subscripts.
+function formula(text) {
+  const parts = text.split(/_(\{[^}]*\}|.)/);
+  return el("p", { class: "formula" },
+    ...parts.map((part, i) => (i % 2 ? el("sub", {}, part.replace(/[{}]/g, "")) : part)));
+}
+
+// Index of the value closest to x.
 function nearest(values, x) {
   let best = 0;
   for (let i = 1; i < values.length; i++) {

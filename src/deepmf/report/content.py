@@ -15,6 +15,7 @@ from deepmf.quadratic import Array
 from deepmf.report.numbers import (
     bins,
     block_mean,
+    composite,
     extremes,
     quantised,
     rounded,
@@ -27,6 +28,10 @@ _SWEEPS = 500
 _TOP_FEATURES = 15
 _TOP_SAMPLES = 5
 _LONGEST_NAME = 200
+_VISIBLE = (650, 550, 460)
+"""Red, green and blue, in nm."""
+_FAR = 40
+"""nm from a colour at which a band no longer stands for it."""
 _FEW_ROWS = 40
 """Up to here rows without names are bars; more are a curve."""
 
@@ -194,6 +199,7 @@ def _run(run: Run, label: str, axis: _Axis | None, detail: Detail) -> dict[str, 
         "facts": [[_short(name), str(value)] for name, value in run.facts.items()],
         "layers": layers,
         "residual": _residual(run, detail.block),
+        "color": _color(f, detail.block),
         "history": _history(f),
     }
 
@@ -233,6 +239,18 @@ def _residual(run: Run, block: int) -> dict[str, Any] | None:
     if run.residual is None or run.f.layout.kind != "scene":
         return None
     return _map(run.f.layout, run.residual, block)
+
+
+def _color(f: Factorization, block: int) -> str | None:
+    """The scene as W_1 H_1 shows it to the eye, where it has the bands for that."""
+    waves = f.layout.wavelengths
+    if waves is None or f.layout.kind != "scene":
+        return None
+    near = [int(np.argmin(np.abs(waves - nm))) for nm in _VISIBLE]
+    if any(abs(waves[i] - nm) > _FAR for i, nm in zip(near, _VISIBLE)):
+        return None
+    channels = f.basis(1)[near] @ f.codes(1)
+    return composite(*(block_mean(f.layout.image(c), block) for c in channels))
 
 
 def _top_features(layout: Layout, w: Array) -> list[list[Any]]:
@@ -349,8 +367,8 @@ def _default_ranking(runs: Sequence[Run], labels: Sequence[str]) -> Ranking:
     known = [k for k in range(depth) if any(np.isfinite(s[k]) for s in scores)]
     columns = [
         "run",
-        *(f"relative error, layer {k + 1} (%)" for k in range(depth)),
-        *(f"mean MRSA, layer {k + 1}" for k in known),
+        *(f"layer {k + 1}: error (%)" for k in range(depth)),
+        *(f"layer {k + 1}: MRSA" for k in known),
         "sweeps",
         "seconds",
     ]

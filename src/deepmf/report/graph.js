@@ -7,8 +7,8 @@ const holdsWords = () => data.kind === "table" && data.show === "bars";
 
 // Size of a layer's nodes: as large as fits, within limits; a crowd of nodes scrolls instead.
 function nodeSize(count, width) {
-  const limits = holdsWords() ? [84, 132] : data.kind === "table" ? [64, 124] : [24, 104];
-  const gap = count > WIDE ? 6 : 22;
+  const limits = holdsWords() ? [88, 132] : data.kind === "table" ? [64, 132] : [20, 132];
+  const gap = count <= WIDE ? 16 : holdsWords() ? 12 : 5;
   const side = Math.min(Math.max(width / count - gap, limits[0]), limits[1]);
   if (holdsWords()) return { w: side, h: 66, gap };
   if (data.kind === "table") return { w: side, h: side * 0.6, gap };
@@ -47,7 +47,7 @@ function drawGraph() {
     const sizes = run().ranks.map((r) => nodeSize(r, visible));
     const width = Math.max(visible, ...sizes.map((s, l) => run().ranks[l] * (s.w + s.gap)));
     const centres = nodeCentres(width);
-    const space = run().layers.length > 1 ? (widest() > WIDE ? 96 : 70) : 0; // room for the links
+    const space = run().layers.length > 1 ? 96 : 0; // room for the links
     const tops = [];
     let y = 8;
     sizes.forEach((size) => {
@@ -62,7 +62,7 @@ function drawGraph() {
     });
     replace(host, picture);
     replace(byId("gutter"), ...sizes.map((size, l) => {
-      const label = el("div", { class: "layer-label" }, el("b", {}, `Layer ${l + 1}`), `${run().ranks[l]}`);
+      const label = el("div", { class: "layer-label" }, el("b", {}, `Layer ${l + 1}`), `rank ${run().ranks[l]}`);
       label.style.top = `${tops[l]}px`;
       label.style.height = `${size.h}px`;
       return label;

@@ -3,7 +3,7 @@
 const view = { zoom: 1, x: 0, y: 0, pixel: null }; // x, y: the centre's offset, in pixels of the scene
 const LARGEST_ZOOM = 64;
 
-let panels = []; // {canvas, map, kind} of the maps on show
+let panels = []; // {canvas, map, kind, name} of the maps on show
 let showPixel = () => {};
 
 function resetView() {
@@ -43,6 +43,9 @@ function drawMaps() {
   for (const panel of panels) drawMap(panel);
 }
 
+const paint = (map, kind) =>
+  kind === "color" ? paintedColor(map, layerOf(1).maps[0]) : painted(map, kind);
+
 function drawMap({ canvas, map, kind }) {
   const ratio = window.devicePixelRatio || 1;
   const [w, h] = [canvas.clientWidth, canvas.clientHeight];
@@ -55,7 +58,7 @@ function drawMap({ canvas, map, kind }) {
   context.clearRect(0, 0, w, h);
   const { rows, cols } = data.picture;
   const { scale, left, top } = placement(w, h);
-  context.drawImage(painted(map, kind), left, top, cols * scale, rows * scale);
+  context.drawImage(paint(map, kind), left, top, cols * scale, rows * scale);
   if (view.pixel) drawCross(context, view.pixel, scale, left, top, w, h);
 }
 
@@ -151,8 +154,10 @@ function drawMapSection(layer) {
     const heading = onClick
       ? el("button", { type: "button", class: "plain", title: name, on: { click: onClick } }, name)
       : el("span", {}, name);
-    grid.append(el("figure", {}, el("figcaption", {}, heading), canvas, colorBar(map, kind)));
+    const scale = kind === "color" ? el("div", { class: "colorbar" }, "as fitted at 650, 550, 460 nm") : colorBar(map, kind);
+    grid.append(el("figure", {}, el("figcaption", {}, heading), canvas, scale));
   };
+  if (run().color) add((run().trueColor ??= { codes: run().color }), "color", "True colour", null);
   content.order.forEach((k) => add(content.maps[k], "amount", title(layer, k), () => choose(layer, k)));
   if (run().residual) add(run().residual, "residual", "Residual", null);
   const readout = el("aside", { class: "readout", "aria-live": "polite" });

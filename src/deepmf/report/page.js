@@ -29,7 +29,8 @@ document.addEventListener("keydown", (event) => {
 // --- header -------------------------------------------------------------------------------------
 
 function drawHeader() {
-  byId("summary").textContent = run().summary;
+  const several = data.runs.length > 1 ? `${data.runs.length} runs are compared; shown is ${run().label}: ` : "";
+  byId("summary").textContent = several + run().summary;
   replace(byId("tiles"), ...run().tiles.map(({ what, value, unit }) =>
     el("div", { class: "tile" },
       el("div", { class: "tile-value" }, value, unit ? el("small", {}, ` ${unit}`) : null),
@@ -61,7 +62,20 @@ function chips(heading, links) {
   return el("div", { class: "kin" }, el("h4", {}, heading),
     el("div", { class: "chips" }, ...links.map(({ layer, k, share }) =>
       el("button", { type: "button", class: "chip", on: { click: () => choose(layer, k) } },
-        el("span", { class: "chip-name" }, title(layer, k)), el("b", {}, whole(share))))));
+        chipPicture(layer, k),
+        el("span", { class: "chip-name", title: title(layer, k) }, chipName(layer, k)),
+        el("b", {}, whole(share))))));
+}
+
+function chipPicture(layer, k) {
+  const { maps } = layerOf(layer);
+  return maps ? el("img", { src: pictureUrl(maps[k]), alt: "" }) : null;
+}
+
+// A number alone says little: its first words say more.
+function chipName(layer, k) {
+  const { top } = layerOf(layer);
+  return top ? `${title(layer, k)}: ${top[k].slice(0, 3).map(([word]) => word).join(", ")}` : title(layer, k);
 }
 
 function drawDetails() {
@@ -78,7 +92,7 @@ function drawDetails() {
     el("div", { class: "detail-body" },
       figure,
       content.maps ? bigPicture(content.maps[k], title(layer, k)) : null,
-      el("div", {},
+      el("div", { class: "detail-kin" },
         chips("Made of", up),
         chips("Part of", down),
         up.length + down.length ? el("p", { class: "hint" }, "Percentages are shares of the finer component.") : null,
@@ -109,8 +123,9 @@ function bigPicture(map, name) {
   const { rows, cols } = data.picture;
   const image = el("img", { class: "big-picture", src: pictureUrl(map), alt: `${data.kind === "scene" ? "Map" : "Picture"} of ${name}` });
   image.style.aspectRatio = `${cols} / ${rows}`;
-  image.style.maxWidth = `${Math.min(420, (460 * cols) / rows)}px`;
-  return el("figure", { class: "big" }, image, colorBar(map));
+  const figure = el("figure", { class: "big" }, image, colorBar(map));
+  figure.style.maxWidth = `${Math.min(340, Math.max(140, (340 * cols) / rows))}px`;
+  return figure;
 }
 
 // --- all components of a layer ------------------------------------------------------------------
@@ -182,10 +197,10 @@ function drawErrors() {
     clock = i ? "time" : "sweep";
     drawErrors();
   });
-  const charts = data.runs.length > 1 ? comparedErrors() : ownErrors();
-  const hosts = charts.map(() => el("div", { class: "chart" }));
-  replace(byId("errors-body"), ...hosts);
-  charts.forEach(([series, options], i) => lineChart(hosts[i], series, options));
+  const rows = data.runs.length > 1 ? comparedErrors() : [ownErrors()];
+  const hosts = rows.map((charts) => charts.map(() => el("div", { class: "chart" })));
+  replace(byId("errors-body"), ...hosts.map((row) => el("div", { class: "charts" }, ...row)));
+  rows.forEach((charts, r) => charts.forEach(([series, options], c) => lineChart(hosts[r][c], series, options)));
 }
 
 const timeAxis = () => ({
@@ -204,16 +219,16 @@ function ownErrors() {
   return [objectiveChart(), ...kinds];
 }
 
-// Each kind of error at each layer with one line per run, then the chosen run's objective:
+// A row for each kind of error, with a chart per layer and a line per run; then the chosen run's objective:
 // objectives of different models do not compare.
 function comparedErrors() {
   const depth = Math.max(...data.runs.map((r) => r.layers.length));
-  const charts = ERROR_KINDS.flatMap(([key, words, formula]) =>
+  const rows = ERROR_KINDS.map(([key, words, formula]) =>
     Array.from({ length: depth }, (_, l) => [
       data.runs.map((r, i) => ({ label: r.label, x: r.history[clock], y: r.history[key][l], color: color(i) })).filter((s) => s.y),
       { ...timeAxis(), title: `${words}, layer ${l + 1}`, formula, yLabel: "error", log: true, format: percent, name: `${words} of layer ${l + 1} by run` },
     ]));
-  return [...charts, objectiveChart()];
+  return [...rows, [objectiveChart()]];
 }
 
 function objectiveChart() {
@@ -311,25 +326,36 @@ function drawSide() {
   const { names, rows } = data.side[sideLayer];
   const most = Math.max(...rows.map((row) => row.length));
   const columns = Array.from({ length: most }, (_, c) => names[c] ?? "");
+  const bests = columns.map((_, c) => bestOf(c, sideLayer + 1, rows));
   replace(byId("side-table"), el("table", { class: "side" },
     el("thead", {}, el("tr", {}, el("td", {}), ...columns.map((name) => el("th", { scope: "col", title: name }, clip(name, 18))))),
     el("tbody", {}, ...rows.map((row, i) => el("tr", {},
       el("th", { scope: "row" }, runButton(i)),
-      ...columns.map((_, c) => el("td", {}, sideCell(i, sideLayer + 1, row[c]))))))));
+      ...columns.map((_, c) => el("td", {}, sideCell(i, sideLayer + 1, row[c], most, bests[c]))))))));
 }
 
-function sideCell(index, layer, k) {
+// The smallest MRSA of a column.
+function bestOf(column, layer, rows) {
+  const scores = rows.map((row, i) => {
+    const { truth } = data.runs[i].layers[layer - 1];
+    const place = truth ? truth.order.indexOf(row[column]) : -1;
+    return place < 0 ? Infinity : truth.distances[place];
+  });
+  return Math.min(...scores);
+}
+
+function sideCell(index, layer, k, count, best) {
   if (k === null || k === undefined) return el("span", { class: "hint" }, "–");
   const r = data.runs[index];
   const { truth } = r.layers[layer - 1];
-  const size = data.kind === "table" ? { w: 110, h: 66 } : fitted(96);
+  const size = data.kind === "table" ? { w: 120, h: 66 } : fitted(count > WIDE ? 64 : 124);
   const i = truth ? truth.order.indexOf(k) : -1;
   return el("button", {
     type: "button", class: "side-cell", "aria-label": `${r.label}, layer ${layer}, component ${k + 1}`,
     on: { click: () => { chooseRun(index); choose(layer, k); } },
   },
   svg("svg", { width: size.w, height: size.h, "aria-hidden": true }, ...emblem(layer, k, 0, 0, size, r)),
-  i >= 0 ? el("span", { class: "hint" }, `MRSA ${num(truth.distances[i])}`) : null);
+  i >= 0 ? el("span", { class: truth.distances[i] === best ? "hint best" : "hint" }, `MRSA ${num(truth.distances[i])}`) : null);
 }
 
 // Width and height of a picture whose longer side is given.

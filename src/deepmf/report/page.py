@@ -120,8 +120,14 @@ def _check(runs: Sequence[Run], labels: Sequence[str], ranking: Ranking | None) 
         run.f.layout.check(shape, run.name)
         if run.residual is not None and run.residual.shape != shape[1:]:
             raise ValueError(
-                f"{run.name}: residual has shape {run.residual.shape}, but X has {shape[1]} columns."
+                f"{run.name}: residual has shape {run.residual.shape}, but X has {shape[1]} "
+                f"columns."
             )
-    for row in () if ranking is None else ranking.rows:
-        if len(row) != len(ranking.columns):  # type: ignore[union-attr]
+    if ranking is not None:
+        _check_ranking(ranking)
+
+
+def _check_ranking(ranking: Ranking) -> None:
+    for row in ranking.rows:
+        if len(row) != len(ranking.columns):
             raise ValueError(f"A row of the ranking has {len(row)} entries; give one per column.")

@@ -36,7 +36,7 @@ def main(
 ) -> None:
     """Deep matrix factorization: hierarchies of layers with one consistent loss.
 
-    Start with deepmf info FILE, then deepmf fit FILE --ranks 6,4,2 -o RUN, and open RUN/report.html.
+    Start with deepmf info FILE, then deepmf fit FILE --ranks 6,4,2 -o RUN; open RUN/report.html.
     """
 
 

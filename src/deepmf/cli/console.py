@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
+import numpy as np
 import typer
 from rich.console import Console
 from rich.progress import (
@@ -19,8 +20,10 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 from rich.table import Table
+from rich.text import Text
 
 from deepmf import history
+from deepmf.runs.run import Run
 
 
 def say(text: str) -> None:
@@ -57,14 +60,29 @@ def sentences() -> Iterator[None]:
         raise typer.Exit(130) from None
 
 
-def table(columns: list[str], rows: Iterable[Iterable[object]], title: str = "") -> None:
+def table(columns: list[str], rows: Iterable[Iterable[object]]) -> None:
     """A table to standard output, as wide as the terminal, numbers to the right."""
-    shown = Table(title=title or None, title_justify="left", box=None, pad_edge=False)
+    cells = [list(row) for row in rows]
+    shown = Table(box=None, pad_edge=False, show_header=any(columns))
     for k, column in enumerate(columns):
-        shown.add_column(column, justify="left" if k == 0 else "right", overflow="fold")
-    for row in rows:
-        shown.add_row(*(_cell(value) for value in row))
-    Console(highlight=False, markup=False).print(shown)
+        number = any(isinstance(row[k], int | float) for row in cells)
+        shown.add_column(Text(column), justify="right" if number else "left", overflow="fold")
+    for row in cells:
+        shown.add_row(*(Text(_cell(value)) for value in row))
+    Console(highlight=False).print(shown)
+
+
+def show_layers(run: Run) -> None:
+    """Errors of each layer, and the distance to its truth where known."""
+    f = run.f
+    errors = 100 * np.sqrt(f.history.data_errors[-1])
+    scores = [run.score(layer) for layer in range(1, f.depth + 1)]
+    columns = ["layer", "components", "relative error in %"]
+    rows: list[list[object]] = [[k + 1, f.ranks[k], float(error)] for k, error in enumerate(errors)]
+    if any(scores):
+        columns.append("MRSA to truth")
+        rows = [[*row, "" if s is None else s.mean] for row, s in zip(rows, scores)]
+    table(columns, rows)
 
 
 def _cell(value: object) -> str:

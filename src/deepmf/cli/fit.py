@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from deepmf.cli.console import note, say, sentences, sweep_bar, table
+from deepmf.cli.console import note, say, sentences, show_layers, sweep_bar
 from deepmf.cli.options import (
     FIT_OPTIONS,
     MODEL_OPTION,
@@ -38,15 +38,19 @@ def fit(
 ) -> None:
     """Factor the data in a file into layers, and leave factors, tables, maps and a report.
 
-    Examples: deepmf fit urban.mat --ranks 6,4,2 --min-volume 10 --init hierarchical -o urban/;
-    deepmf fit counts.h5ad --ranks 20,7 --scale log -o cells/;
-    deepmf fit --config urban/config.toml -o again/.
+    Examples
+    --------
+    deepmf fit urban.mat --ranks 6,4,2 --min-volume 10 --init hierarchical -o urban/
+
+    deepmf fit counts.h5ad --ranks 20,7 --scale log -o cells/
+
+    deepmf fit --config urban/config.toml -o again/    (the same run once more)
     """
     with sentences():
         from deepmf.report import write_report
         from deepmf.runs.execute import execute, open_data
         from deepmf.runs.folder import check_free, new_folder
-        from deepmf.runs.store import save_run, summarize
+        from deepmf.runs.store import save_run
 
         settings = config_of(data, config, {**given, "seed": seed})
         check_free(out, overwrite)
@@ -65,15 +69,6 @@ def fit(
             return
         for text in run.notes:
             note(text)
-        summary = summarize(run)
-        say(f"{summary['sweeps']} sweeps in {run.facts['seconds']} s, stopped by {run.f.stop_reason}.")
-        columns = ["layer", "components", "relative error"]
-        rows = [
-            [k, layer["rank"], f"{100 * layer['data_error'] ** 0.5:.2f} %"]
-            + ([f"{layer['mrsa']:.2f}"] if "mrsa" in layer else [])
-            for k, layer in enumerate(summary["layers"], start=1)
-        ]
-        known = any("mrsa" in layer for layer in summary["layers"])
-        rows = [row + [""] * (len(columns) + known - len(row)) for row in rows]
-        table(columns + ["MRSA to truth"] * known, rows)
+        say(f"{run.f.n_iter} sweeps in {run.facts['seconds']} s, stopped by {run.f.stop_reason}.")
+        show_layers(run)
         say(f"Results are in {out}" + (f"; open {out / 'report.html'}." if report else "."))

@@ -9,7 +9,7 @@ import numpy as np
 import typer
 from scipy import sparse
 
-from deepmf.cli.console import say, sentences, table
+from deepmf.cli.console import say, sentences, show_layers, table
 from deepmf.cli.options import READING_OPTIONS, reading_of, takes
 from deepmf.dataset import Dataset
 
@@ -40,7 +40,8 @@ def info(
 
 
 def _show_data(data: Dataset, kind: str) -> None:
-    X, layout = data.X, data.layout
+    X: Any = data.X
+    layout = data.layout
     m, n = X.shape
     rows: list[list[str]] = [["name", data.name], ["format", kind]]
     rows.append(["size", f"{m} features x {n} samples, {X.dtype}"])
@@ -76,22 +77,12 @@ def _show_data(data: Dataset, kind: str) -> None:
 
 
 def _show_run(folder: Path) -> None:
-    from deepmf.runs.store import load_run, summarize
+    from deepmf.runs.store import load_run
 
     run = load_run(folder)
-    summary = summarize(run)
     say(f"{run.name}: {run.f!r}")
     rows = [[k, v] for k, v in run.facts.items()]
     table(["", ""], rows)
-    head = ["layer", "components", "data error", "layer error"]
-    columns = [*head, "MRSA"] if any("mrsa" in layer for layer in summary["layers"]) else head
-    keys = ["rank", "data_error", "layer_error", "mrsa"][: len(columns) - 1]
-    table(
-        columns,
-        [
-            [k, *(layer.get(key, "") for key in keys)]
-            for k, layer in enumerate(summary["layers"], start=1)
-        ],
-    )
+    show_layers(run)
     for text in run.notes:
         say(f"Note: {text}")

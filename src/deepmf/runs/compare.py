@@ -59,9 +59,7 @@ def compare(
         config.updated(random_state=seed) for config in configs.values() for seed in range(seeds)
     ]
     runs = in_parallel(execute, tasks, jobs, progress)
-    entries = [
-        _entry(label, runs[k * seeds : (k + 1) * seeds]) for k, label in enumerate(configs)
-    ]
+    entries = [_entry(label, runs[k * seeds : (k + 1) * seeds]) for k, label in enumerate(configs)]
     return sorted(entries, key=_rank)
 
 

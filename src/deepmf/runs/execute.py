@@ -40,9 +40,7 @@ def open_data(config: Config) -> Dataset:
     return replace(data, X=scaled(data.X, config.scale))
 
 
-def execute(
-    config: Config, data: Dataset | None = None, callbacks: Sequence[Callback] = ()
-) -> Run:
+def execute(config: Config, data: Dataset | None = None, callbacks: Sequence[Callback] = ()) -> Run:
     """Fit the data as the settings say.
 
     Parameters

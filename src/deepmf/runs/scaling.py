@@ -21,6 +21,7 @@ def scaled(X: Any, how: str | None) -> Any:
     """X scaled in one of the ways of `SCALES`; sparse stays sparse."""
     if how is None:
         return X
+    is_sparse = sparse.issparse(X)
     if how not in SCALES:
         raise ValueError(f"scale must be one of {', '.join(SCALES)}, got {how!r}.")
     X = X.astype(np.result_type(X.dtype, np.float32), copy=False)
@@ -28,11 +29,11 @@ def scaled(X: Any, how: str | None) -> Any:
         totals = _sums(X)
         middle = float(np.median(totals[totals > 0])) if np.any(totals > 0) else 1.0
         X = _times(X, columns=middle / _nonzero(totals))
-        return X.log1p() if sparse.issparse(X) else np.log1p(X)
+        return X.log1p() if is_sparse else np.log1p(X)
     if how == "tfidf":
         present = np.asarray((X != 0).sum(axis=1)).ravel()
         X = _times(X, rows=np.log((1 + X.shape[1]) / (1 + present)) + 1)
-    squares = X.multiply(X) if sparse.issparse(X) else np.square(X)
+    squares = X.multiply(X) if is_sparse else np.square(X)
     return _times(X, columns=1 / np.sqrt(_nonzero(_sums(squares))))
 
 
@@ -46,10 +47,11 @@ def _nonzero(v: Array) -> Array:
 
 def _times(X: Any, rows: Array | None = None, columns: Array | None = None) -> Any:
     """diag(rows) X diag(columns), in X's own type."""
+    is_sparse = sparse.issparse(X)
     if rows is not None:
         left = rows.astype(X.dtype)
-        X = sparse.diags_array(left) @ X if sparse.issparse(X) else left[:, None] * X
+        X = sparse.diags_array(left) @ X if is_sparse else left[:, None] * X
     if columns is not None:
         right = columns.astype(X.dtype)
-        X = X @ sparse.diags_array(right) if sparse.issparse(X) else X * right
+        X = X @ sparse.diags_array(right) if is_sparse else X * right
     return X

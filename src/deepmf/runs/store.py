@@ -38,9 +38,9 @@ def save_run(folder: Path, run: Run) -> None:
     if run.f.layout.wavelengths is not None:
         write_library(folder, run.f, names)
     if run.truth:
-        arrays = {f"W{layer}": truth.W for layer, truth in run.truth.items()}
-        labels = {f"names{layer}": np.array(truth.names) for layer, truth in run.truth.items()}
-        np.savez_compressed(folder / _TRUTH, **arrays, **labels)
+        arrays: dict[str, Any] = {f"W{layer}": truth.W for layer, truth in run.truth.items()}
+        arrays |= {f"names{layer}": np.array(truth.names) for layer, truth in run.truth.items()}
+        np.savez_compressed(folder / _TRUTH, **arrays)
     if run.residual is not None:
         np.save(folder / _RESIDUAL, run.residual)
 
@@ -109,8 +109,8 @@ def _write_tables(folder: Path, run: Run) -> None:
     layers = range(1, f.depth + 1)
     head = ["sweep", "objective", "seconds"]
     head += [f"{kind}_error_{layer}" for kind in ("data", "layer") for layer in layers]
-    rows = np.column_stack([h.objective, h.time, h.data_errors, h.layer_errors])
-    write_table(folder / "history.csv", head, ([k, *row] for k, row in enumerate(rows.tolist())))
+    values = np.column_stack([h.objective, h.time, h.data_errors, h.layer_errors]).tolist()
+    write_table(folder / "history.csv", head, ([k, *row] for k, row in enumerate(values)))
 
     labels: dict[str, Sequence[Any]] = {}
     if layout.bands is not None:

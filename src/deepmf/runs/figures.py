@@ -1,0 +1,46 @@
+"""All figures of a run, for papers and slides."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from deepmf.plots import (
+    plot_errors,
+    plot_hierarchy,
+    plot_maps,
+    plot_pictures,
+    plot_spectra,
+    plot_words,
+)
+from deepmf.runs.run import Run
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+def draw_figures(folder: Path, run: Run, prefix: str = "") -> int:
+    """Save each figure as PDF and PNG; how many there are."""
+    count = 0
+    for name, figure in figures(run):
+        figure.savefig(folder / f"{prefix}{name}.pdf", metadata={"CreationDate": None})
+        figure.savefig(folder / f"{prefix}{name}.png", dpi=150)
+        count += 1
+    return count
+
+
+def figures(run: Run) -> Iterator[tuple[str, Figure]]:
+    """Name and figure: the layer graph, each layer in its own way, errors, residuals."""
+    f, kind = run.f, run.f.layout.kind
+    names = [run.names(layer) for layer in range(1, f.depth + 1)]
+    yield "hierarchy", plot_hierarchy(f, names=names)
+    for layer, own in enumerate(names, start=1):
+        if kind == "scene":
+            yield f"maps-layer-{layer}", plot_maps(f, layer, names=own)
+            yield f"spectra-layer-{layer}", plot_spectra(f, layer, names=own)
+        elif kind == "pictures":
+            yield f"pictures-layer-{layer}", plot_pictures(f, layer)
+        else:
+            yield f"words-layer-{layer}", plot_words(f, layer, names=own)
+    yield "errors", plot_errors(f)

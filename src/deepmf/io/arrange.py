@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
@@ -174,7 +174,7 @@ def times(shape: Sequence[int]) -> str:
     return " x ".join(map(str, shape))
 
 
-def names_array(names: Sequence[Any] | None) -> NDArray[np.str_] | None:
+def names_array(names: Iterable[Any] | None) -> NDArray[np.str_] | None:
     """Names as an array of str."""
     return None if names is None else np.asarray([str(name) for name in names], dtype=np.str_)
 

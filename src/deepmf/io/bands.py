@@ -37,6 +37,16 @@ def in_nanometres(values: NDArray[np.float64], unit: str | None) -> NDArray[np.f
     return values * factor
 
 
+def as_wavelengths(values: Any, unit: Any = None) -> NDArray[np.float64] | None:
+    """Wavelengths in nm, or None where the values are not all positive numbers."""
+    numbers = np.asarray(values).ravel()
+    if numbers.size == 0 or numbers.dtype.kind not in "uif":
+        return None
+    if not (np.isfinite(numbers).all() and (numbers > 0).all()):
+        return None
+    return in_nanometres(numbers.astype(np.float64), None if unit is None else str(unit))
+
+
 def is_length(unit: Any) -> bool:
     """Whether a unit is one of wavelengths."""
     return str(unit).strip().lower() in (*_NANOMETRES, *_PER_CENTIMETRE)
@@ -59,11 +69,10 @@ def find_wavelengths(
 ) -> NDArray[np.float64] | None:
     """The first array, by its name, with a positive number for each band; in nanometres."""
     for name, array in arrays.items():
-        values = np.asarray(array).ravel()
-        if names_wavelengths(name) and values.size in counts and values.dtype.kind in "uif":
-            values = values.astype(np.float64)
-            if np.isfinite(values).all() and (values > 0).all():
-                return in_nanometres(values, None)
+        if names_wavelengths(name) and np.size(array) in counts:
+            waves = as_wavelengths(array)
+            if waves is not None:
+                return waves
     return None
 
 

@@ -7,12 +7,15 @@ from pathlib import Path
 
 from deepmf.dataset import Dataset
 from deepmf.io.base import Format, Reading, UnreadableError
+from deepmf.io.envi import Envi
+from deepmf.io.geotiff import GeoTiff
+from deepmf.io.grids import NetCdf, Zarr
 from deepmf.io.mat import Mat
 from deepmf.io.numpy_files import Npy, Npz
 
 _USUAL = Reading()
 
-FORMATS: tuple[Format, ...] = (Npy(), Npz(), Mat())
+FORMATS: tuple[Format, ...] = (Npy(), Npz(), Mat(), Envi(), GeoTiff(), NetCdf(), Zarr())
 
 
 def format_of(path: str | os.PathLike[str]) -> Format:

@@ -122,10 +122,15 @@ def number(variables: dict[str, Any], name: str) -> float | None:
 
 
 def is_hdf5(path: Path) -> bool:
-    """Whether a file is HDF5, at its start or after MATLAB's 512 bytes."""
+    """Whether a file is HDF5, from its start or after MATLAB's 512 bytes."""
+    return begins(path, _HDF5) or begins(path, _HDF5, 512)
+
+
+def begins(path: Path, mark: bytes, at: int = 0) -> bool:
+    """Whether a file has these bytes at its start, or further on."""
     with path.open("rb") as file:
-        start = file.read(520)
-    return start[:8] == _HDF5 or start[512:] == _HDF5
+        file.seek(at)
+        return file.read(len(mark)) == mark
 
 
 def _picture(parts: dict[str, Any], shape: tuple[int, ...]) -> tuple[int, int] | None:

@@ -1,0 +1,119 @@
+"""NetCDF and Zarr, with xarray: arrays with named dimensions and coordinates."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from deepmf.dataset import Dataset
+from deepmf.factorization import Factorization
+from deepmf.io.base import Format, Reading, UnreadableError, Variable, need
+from deepmf.io.choose import choose
+from deepmf.io.dataarrays import arrange, codes_to_dataarray, from_dataarray, plain
+from deepmf.io.mat import begins, is_hdf5
+
+if TYPE_CHECKING:
+    import xarray
+
+Groups = dict[str, "xarray.Dataset"]
+
+__all__ = ["NetCdf", "Zarr", "codes_to_dataarray", "from_dataarray"]
+
+
+class NetCdf(Format):
+    """Dimensions, coordinates and fill values as the file names them."""
+
+    name = "NetCDF"
+    suffixes: ClassVar[tuple[str, ...]] = (".nc", ".nc4")
+    suffix = ".nc"
+
+    def read(self, path: Path, reading: Reading) -> Dataset:
+        """See `Format.read`."""
+        with self._groups(path) as groups:
+            name = choose(path, _variables(groups), reading.variable)
+            group, _, variable = name.rpartition("/")
+            da = _beside(groups[f"/{group}"][variable], groups)
+            data = arrange(path, da, reading)
+            header = {"format": self.name, "attrs": plain(groups["/"].attrs)}
+        return replace(data, layout=replace(data.layout, header={**data.layout.header, **header}))
+
+    def variables(self, path: Path) -> list[Variable]:
+        """See `Format.variables`."""
+        with self._groups(path) as groups:
+            return _variables(groups)
+
+    def write(self, folder: Path, f: Factorization, names: Sequence[Sequence[str]]) -> None:
+        """See `Format.write`: ``codes-layer-l``, with the input's coordinates."""
+        for layer in range(1, f.depth + 1):
+            codes = f.codes(layer).astype(np.float32, copy=False)
+            ds = codes_to_dataarray(codes, f.layout, names[layer - 1]).to_dataset()
+            ds.attrs = dict(f.layout.header.get("attrs", {}))
+            self._save(ds, folder / f"codes-layer-{layer}{self.suffix}")
+
+    def _save(self, ds: xarray.Dataset, path: Path) -> None:
+        ds.to_netcdf(path, engine="h5netcdf", encoding={"codes": {"zlib": True}})
+
+    @contextmanager
+    def _groups(self, path: Path) -> Iterator[Groups]:
+        """The file's groups by name, ``/`` for the root; values stay on disk."""
+        xr = need("xarray", "cubes", f"Reading {self.name} files")
+        with ExitStack() as stack:
+            groups = self._open(path, xr, {"decode_times": False, "decode_coords": "all"})
+            for ds in groups.values():
+                stack.enter_context(ds)
+            yield groups
+
+    def _open(self, path: Path, xr: Any, options: Mapping[str, Any]) -> Groups:
+        if path.is_file() and is_hdf5(path):
+            need("h5netcdf", "cubes", "Reading NetCDF files")
+            return xr.open_groups(path, engine="h5netcdf", **options)
+        if path.is_file() and begins(path, b"CDF"):
+            return {"/": xr.open_dataset(path, engine="scipy", **options)}
+        raise UnreadableError(f"{path} is not a NetCDF file: it begins otherwise.")
+
+
+class Zarr(NetCdf):
+    """A folder of chunks."""
+
+    name = "Zarr"
+    suffixes = (".zarr",)
+    suffix = ".zarr"
+
+    def _open(self, path: Path, xr: Any, options: Mapping[str, Any]) -> Groups:
+        need("zarr", "cubes", "Reading Zarr stores")
+        if not path.is_dir():
+            raise UnreadableError(f"{path} is not a Zarr store: that is a folder.")
+        return xr.open_groups(path, engine="zarr", consolidated=False, **options)
+
+    def _save(self, ds: xarray.Dataset, path: Path) -> None:
+        ds.to_zarr(path, mode="w", zarr_format=2, consolidated=True)
+
+
+# --- groups and attributes -----------------------------------------------------------------------
+
+
+def _variables(groups: Groups) -> list[Variable]:
+    """All arrays, less dimensions of one entry that a cube has beyond three."""
+    found = []
+    for group, ds in groups.items():
+        for name, array in ds.data_vars.items():
+            shape = array.shape
+            if len(shape) > 3:
+                shape = tuple(size for size in shape if size > 1)
+            found.append(Variable(f"{group}/{name}".lstrip("/"), shape, str(array.dtype)))
+    return found
+
+
+def _beside(da: xarray.DataArray, groups: Groups) -> xarray.DataArray:
+    """With the arrays along one of its dimensions, from any group, as coordinates."""
+    for ds in groups.values():
+        for name, array in ds.variables.items():
+            fits = array.ndim == 1 and da.sizes.get(array.dims[0]) == array.size
+            if fits and name not in da.coords and name != da.name:
+                da = da.assign_coords({name: array})
+    return da

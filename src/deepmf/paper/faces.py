@@ -12,7 +12,7 @@ from deepmf.factorization import Factorization
 from deepmf.metrics import hoyer
 from deepmf.paper.folder import Folder
 from deepmf.paper.models import DEEP, SINGLE, Setting, fit_deep, fit_single
-from deepmf.paper.parallel import Progress, in_parallel
+from deepmf.parallel import Progress, in_parallel
 from deepmf.plots import plot_errors, plot_pictures
 
 RANKS = (100, 49, 25)
@@ -102,11 +102,10 @@ def _draw_features(
     folder: Folder, faces: Dataset, deep: dict[str, Factorization], single: list[Factorization]
 ) -> None:
     for label, f in deep.items():
-        for k, W in enumerate(f.W, start=1):
-            folder.figure(
-                f"features-{label}-layer-{k}", plot_pictures(W, faces.image, f"{label}, $W_{k}$")
-            )
+        for k in range(1, f.depth + 1):
+            figure = plot_pictures(f, k, faces.image, title=f"{label}, $W_{k}$")
+            folder.figure(f"features-{label}-layer-{k}", figure)
     for f in single:
         rank = f.ranks[0]
-        figure = plot_pictures(f.W[0], faces.image, f"{SINGLE}, r = {rank}")
+        figure = plot_pictures(f, 1, faces.image, title=f"{SINGLE}, r = {rank}")
         folder.figure(f"features-{SINGLE}-r{rank}", figure)

@@ -1,9 +1,24 @@
-"""Pictures: functions that take a factorization and return a Matplotlib figure."""
+"""Pictures: functions that take a factorization and return a Matplotlib figure.
+
+They read wavelengths, gaps, picture shapes and names from ``f.layout``; arguments override it.
+"""
 
 from deepmf.plots.errors import plot_errors
 from deepmf.plots.hierarchy import plot_hierarchy
 from deepmf.plots.maps import plot_maps
 from deepmf.plots.pictures import plot_pictures
+from deepmf.plots.residual import plot_residual, relative_residual
 from deepmf.plots.spectra import plot_spectra
+from deepmf.plots.words import plot_words, top_features
 
-__all__ = ["plot_errors", "plot_hierarchy", "plot_maps", "plot_pictures", "plot_spectra"]
+__all__ = [
+    "plot_errors",
+    "plot_hierarchy",
+    "plot_maps",
+    "plot_pictures",
+    "plot_residual",
+    "plot_spectra",
+    "plot_words",
+    "relative_residual",
+    "top_features",
+]

@@ -1,119 +1,93 @@
-"""The layer graph: every component as a map, tied to those it is made of."""
+"""The layer graph: every component as a small picture, tied to those it is made of."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING
 
 from deepmf.factorization import Factorization
-from deepmf.plots.style import Picture, as_picture, component_names, new_figure
-from deepmf.quadratic import Array
+from deepmf.plots.arrows import draw_arrows
+from deepmf.plots.graph import Graph, layer_graph
+from deepmf.plots.images import Picture, whole_figure
+from deepmf.plots.labels import component_names, shorten, wrap
+from deepmf.plots.style import NORMAL, SMALL, TITLE, TWO_COLUMNS, new_figure, write
+from deepmf.plots.thumbnails import Thumbnails
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_SMALLEST_LINK = 0.1
-"""Shares below this are not drawn, as in the paper."""
+_LINE = 0.11
+"""Height of a line of the note below."""
 
 
 def plot_hierarchy(
     f: Factorization,
-    image: Picture,
+    image: Picture | None = None,
     names: Sequence[Sequence[str] | None] | None = None,
     title: str = "",
+    *,
+    width: float = TWO_COLUMNS,
 ) -> Figure:
-    """Maps of every layer, first layer on top, with a line for each link of 10 % or more.
+    """All layers, the first on top, with an arrow of the width of each link's share.
 
-    Each map runs from its smallest value (black) to its 99th percentile (white).
+    The arrows that leave a component of one layer show its shares in those of the next, which add
+    up to 100 %. Links of 10 % or more are drawn. Where a layer has too many components for one
+    row, they stand in families, above the component that has their largest share, with that one
+    link each.
+
+    A component is shown as its map (scenes), as a picture (faces), by its four largest features
+    (tables with names) or as a curve.
 
     Parameters
     ----------
     f : Factorization
-        The fit to a scene.
-    image : callable or (rows, columns)
-        From one value per pixel to a picture, such as `deepmf.datasets.Dataset.image`.
+        The fit.
+    image : callable or (rows, columns), optional
+        From one value per pixel to a picture. Default: the layout's.
     names : per layer a sequence of str or None, optional
         Names of the components.
     title : str
         Above the figure.
+    width : float
+        Largest width of the figure in inches.
     """
-    fig = new_figure(1.5 * max(f.ranks) + 0.5, 1.95 * f.depth + 0.2)
-    fig.set_layout_engine("none")
-    orders = _uncrossed_orders(f)
-    nodes = [
-        _draw_layer(
-            fig,
-            f,
-            layer,
-            orders[layer - 1],
-            image,
-            names[layer - 1] if names and layer <= len(names) else None,
-        )
-        for layer in range(1, f.depth + 1)
-    ]
-    lines = fig.add_axes((0, 0, 1, 1), zorder=-1)
-    lines.set_axis_off()
-    lines.set(xlim=(0, 1), ylim=(0, 1))
-    for layer in range(2, f.depth + 1):
-        _draw_links(lines, f.links(layer), nodes[layer - 2], nodes[layer - 1])
-    if title:
-        fig.suptitle(title, fontsize=10, y=0.995)
+    labels = _names(f, names)
+    thumbnails = Thumbnails(f, image)
+    graph = layer_graph(f, thumbnails.size, width, 0.3 if title else 0.05)
+    note = wrap(_note(f, graph, thumbnails), graph.width - 0.1, SMALL)
+    below = 0.06 + _LINE * len(note.splitlines())
+    fig = new_figure(graph.width, graph.height + below)
+    ax = whole_figure(fig, bottom=-below)
+    draw_arrows(ax, graph)
+    _draw_nodes(ax, graph, thumbnails, labels)
+    for layer, y in graph.layers:
+        ax.text(0.12, y, f"layer {layer}", rotation=90, va="center", ha="center", fontsize=SMALL)
+    middle = graph.width / 2
+    ax.text(middle, graph.height - 0.08, title, fontsize=TITLE, ha="center", va="top")
+    ax.text(middle, 0.0, note, fontsize=SMALL, ha="center", va="top", color="0.35")
     return fig
 
 
-def _uncrossed_orders(f: Factorization) -> list[NDArray[np.intp]]:
-    """Order of each layer from left to right: a component stands above what it links to."""
-    orders = [np.arange(f.ranks[-1])]
-    for layer in range(f.depth, 1, -1):
-        below = np.empty(f.ranks[layer - 1])
-        below[orders[0]] = np.linspace(0, 1, len(below))
-        orders.insert(0, np.argsort(below @ f.links(layer), kind="stable"))
-    return orders
+def _names(f: Factorization, names: Sequence[Sequence[str] | None] | None) -> list[list[str]]:
+    given = [None] * f.depth if names is None else list(names)
+    if len(given) > f.depth:
+        raise ValueError(f"names has {len(given)} lists, but there are {f.depth} layers.")
+    given += [None] * (f.depth - len(given))
+    return [component_names(listed, rank) for listed, rank in zip(given, f.ranks)]
 
 
-def _draw_layer(
-    fig: Figure,
-    f: Factorization,
-    layer: int,
-    order: NDArray[np.intp],
-    image: Picture,
-    names: Sequence[str] | None,
-) -> dict[int, _Place]:
-    """Draw one row of maps; return where each component's map stands."""
-    codes = f.codes(layer)
-    labels = component_names(names, len(codes))
-    left, columns, band = 0.05, max(f.ranks), 0.96 / f.depth
-    size_x, size_y = 0.8 * (1 - left) / columns, 0.64 * band
-    bottom = 0.96 - layer * band + 0.1 * band
-    fig.text(0.01, bottom + size_y / 2, f"Layer {layer}", rotation=90, va="center", fontsize=9)
-    places = {}
-    for position, k in enumerate(order):
-        centre = left + (1 - left) * (position + 0.5) / len(order)
-        ax = fig.add_axes((centre - size_x / 2, bottom, size_x, size_y))
-        brightest = float(np.percentile(codes[k], 99)) or None  # a few outliers would dim the rest
-        ax.imshow(as_picture(image, codes[k]), cmap="gray", interpolation="nearest", vmax=brightest)
-        ax.set_xticks([])
-        ax.set_yticks([])
-        ax.set_title(labels[k], fontsize=8, pad=3)
-        places[int(k)] = _Place(centre, bottom, bottom + size_y + 0.11 * band)
-    return places
+def _note(f: Factorization, graph: Graph, thumbnails: Thumbnails) -> str:
+    if f.depth == 1:
+        return thumbnails.note
+    which = "the largest share of each component" if graph.forest else "shares of 10 % or more"
+    return f"arrows: {which}, as wide as the share; {thumbnails.note}"
 
 
-def _draw_links(ax: Any, shares: Array, upper: dict[int, _Place], lower: dict[int, _Place]) -> None:
-    for i, below in lower.items():
-        for j, above in upper.items():
-            share = float(shares[i, j])
-            if share >= _SMALLEST_LINK:
-                ends = [above.centre, below.centre], [above.bottom, below.top]
-                ax.plot(*ends, color="#0072B2", lw=5 * share, alpha=0.45, solid_capstyle="round")
-
-
-class _Place(NamedTuple):
-    """Of a map in figure coordinates; ``top`` is above its name."""
-
-    centre: float
-    bottom: float
-    top: float
+def _draw_nodes(ax: Axes, graph: Graph, thumbnails: Thumbnails, labels: list[list[str]]) -> None:
+    wide, tall = graph.box
+    points = min(NORMAL, 72 * 0.75 * graph.name)
+    for (layer, k), (x, y) in graph.places.items():
+        thumbnails.draw(ax, (x - wide / 2, x + wide / 2, y, y + tall), layer, k)
+        name = shorten(labels[layer - 1][k], graph.pitch, points)
+        write(ax, x, y + tall + 0.015, name, points)

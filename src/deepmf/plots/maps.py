@@ -3,22 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
-from deepmf.factorization import Factorization
-from deepmf.plots.style import Picture, as_picture, component_names, new_figure
+from deepmf.factorization import Factorization, layer_number
+from deepmf.plots.images import Picture, Scale, draw_image, tidy_bar, to_picture
+from deepmf.plots.labels import component_names, shorten
+from deepmf.plots.style import NORMAL, TITLE, TWO_COLUMNS, Grid, new_figure, note
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+_NOTES = {
+    "own": "codes; each map has its own colour scale",
+    "shared": "codes; all maps have one colour scale",
+}
 
 
 def plot_maps(
     f: Factorization,
     layer: int,
-    image: Picture,
+    image: Picture | None = None,
     names: Sequence[str] | None = None,
+    *,
+    scale: Literal["own", "shared"] = "own",
+    width: float = TWO_COLUMNS,
 ) -> Figure:
-    """One map per component of a layer, each with its own colour bar.
+    """One map per component of a layer: how much of it every pixel holds. No data is grey.
+
+    Colours run from 0 to the 99.5th percentile, and on both sides of 0 where codes are signed.
 
     Parameters
     ----------
@@ -26,21 +38,37 @@ def plot_maps(
         The fit to a scene.
     layer : int
         Which layer, from 1.
-    image : callable or (rows, columns)
-        From one value per pixel to a picture, such as `deepmf.datasets.Dataset.image`.
+    image : callable or (rows, columns), optional
+        From one value per pixel to a picture. Default: the layout's.
     names : sequence of str, optional
         Names of the components.
+    scale : {"own", "shared"}
+        Whether each map has its own colour scale or all have one.
+    width : float
+        Largest width of the figure in inches.
     """
+    if scale not in _NOTES:
+        raise ValueError(f"scale must be 'own' or 'shared', got {scale!r}.")
     codes = f.codes(layer)
     labels = component_names(names, len(codes))
-    columns = min(4, len(codes))
-    rows = -(-len(codes) // columns)
-    fig = new_figure(2.6 * columns, 2.4 * rows)
-    axes = fig.subplots(rows, columns, squeeze=False)
-    for k, ax in enumerate(axes.flat):
+    picture = to_picture(f, image, "columns")
+    pictures = [picture(row) for row in codes]
+    grid = Grid.of(len(codes), width, smallest=1.4, largest=2.4)
+    rows, cols = pictures[0].shape
+    height = min((grid.panel - 0.45) * rows / cols, 2 * grid.panel) + 0.3
+    fig = new_figure(grid.columns * grid.panel, grid.rows * height + 0.4)
+    axes = list(grid.axes(fig))
+    for k, ax in enumerate(axes):
+        colours = Scale.of(codes if scale == "shared" else codes[k])
+        shown = draw_image(ax, pictures[k], colours)
         ax.set_axis_off()
-        if k < len(codes):
-            shown = ax.imshow(as_picture(image, codes[k]), cmap="viridis", interpolation="nearest")
-            fig.colorbar(shown, ax=ax, shrink=0.8).ax.tick_params(labelsize=6)
-            ax.set_title(labels[k], fontsize=9)
+        ax.set_title(shorten(labels[k], grid.panel, NORMAL), fontsize=NORMAL, parse_math=False)
+        if scale == "own":
+            bar = fig.colorbar(shown, ax=ax, shrink=0.85, pad=0.03, extend=colours.beyond)
+            tidy_bar(bar)
+    if scale == "shared":
+        bar = fig.colorbar(shown, ax=axes, shrink=0.7, pad=0.02, extend=colours.beyond)
+        tidy_bar(bar)
+    fig.suptitle(f"Layer {layer_number(layer, f.depth)}", fontsize=TITLE)
+    note(fig, _NOTES[scale])
     return fig

@@ -2,46 +2,88 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import ceil, sqrt
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from deepmf.plots.style import Picture, as_picture, new_figure
+from deepmf.factorization import Factorization, layer_number
+from deepmf.plots.images import Picture, Scale, draw_image, to_picture, whole_figure
+from deepmf.plots.labels import component_names, shorten
+from deepmf.plots.style import ONE_COLUMN, SMALL, TITLE, new_figure, write
 from deepmf.quadratic import Array
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+_NOTES = {
+    "gray_r": "white: 0; black: the largest value of each",
+    "RdBu_r": "blue: negative; white: 0; red: positive; each to its own largest size",
+}
+_MARGIN, _TITLE, _NOTE = 0.05, 0.25, 0.18
 
-def plot_pictures(W: Array, image: Picture, title: str = "") -> Figure:
-    """Columns of W in a square grid, each scaled to its own maximum; dark is large.
+
+def plot_pictures(
+    f: Factorization,
+    layer: int,
+    image: Picture | None = None,
+    names: Sequence[str] | None = None,
+    *,
+    title: str | None = None,
+    width: float = ONE_COLUMN,
+) -> Figure:
+    """w / max |w| of each component w as a picture, in a square grid.
+
+    Black is large; where a basis has negative values, red is positive and blue is negative.
 
     Parameters
     ----------
-    W : array, m x r
-        A basis whose columns are pictures.
-    image : callable or (rows, columns)
-        From a column to a picture, such as `deepmf.datasets.Dataset.image`.
-    title : str
-        Above the grid.
+    f : Factorization
+        The fit to pictures.
+    layer : int
+        Which layer, from 1.
+    image : callable or (rows, columns), optional
+        From a column of W to a picture. Default: the layout's.
+    names : sequence of str, optional
+        Names of the components, written above them; without them, nothing is.
+    title : str, optional
+        Above the grid. Default: the layer's number.
+    width : float
+        Of the figure in inches.
     """
-    rank = W.shape[1]
-    side = ceil(sqrt(rank))
-    height, width = as_picture(image, W[:, 0]).shape
-    sheet = np.zeros((side * (height + 1) + 1, side * (width + 1) + 1))
-    for k in range(rank):
-        top, left = k // side * (height + 1) + 1, k % side * (width + 1) + 1
-        largest = float(np.max(np.abs(W[:, k]))) or 1.0
-        sheet[top : top + height, left : left + width] = as_picture(image, W[:, k]) / largest
-    fig = new_figure(3.4, 3.6)
-    ax = fig.subplots()
-    ax.imshow(
-        sheet, cmap="gray_r", interpolation="nearest", vmin=min(0.0, float(sheet.min())), vmax=1
-    )
-    for k in range(side + 1):
-        ax.axhline(k * (height + 1), color="0.7", lw=0.4)
-        ax.axvline(k * (width + 1), color="0.7", lw=0.4)
-    ax.set_axis_off()
-    ax.set_title(title, fontsize=10)
+    W = f.basis(layer)
+    labels = component_names(names, W.shape[1]) if names is not None else []
+    picture = to_picture(f, image, "rows")
+    pictures = [picture(_unit_max(w)) for w in W.T]
+    columns = ceil(sqrt(W.shape[1]))
+    cell = (width - 2 * _MARGIN) / columns
+    rows, cols = pictures[0].shape
+    size, name = 0.92 * cell, 0.14 if labels else 0.0
+    tall = size * rows / cols
+    pitch = tall + 0.08 * cell + name
+    height = -(-W.shape[1] // columns) * pitch + _TITLE + _NOTE
+    scale = Scale.of(np.sign(W), "gray_r", percentile=100)
+    fig = new_figure(width, height)
+    ax = whole_figure(fig)
+    for k, shown in enumerate(pictures):
+        left = _MARGIN + k % columns * cell + 0.04 * cell
+        top = height - _TITLE - k // columns * pitch - name
+        box = (left, left + size, top - tall, top)
+        draw_image(ax, shown, scale, extent=box, aspect="auto", gid=f"layer-{layer}-{k + 1}")
+        ax.plot(*_frame(*box), color="0.7", lw=0.3)
+        if labels:
+            text = shorten(labels[k], cell, SMALL)
+            write(ax, left + size / 2, top + 0.01, text, SMALL)
+    heading = f"Layer {layer_number(layer, f.depth)}" if title is None else title
+    ax.text(width / 2, height - 0.06, heading, fontsize=TITLE, ha="center", va="top")
+    ax.text(width / 2, 0.05, _NOTES[scale.cmap], fontsize=SMALL, ha="center", color="0.35")
     return fig
+
+
+def _unit_max(w: Array) -> Array:
+    return w / (float(np.max(np.abs(w))) or 1.0)
+
+
+def _frame(x0: float, x1: float, y0: float, y1: float) -> tuple[list[float], list[float]]:
+    return [x0, x1, x1, x0, x0], [y0, y0, y1, y1, y0]

@@ -6,23 +6,43 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from deepmf.factorization import Factorization
-from deepmf.plots.style import color, component_names, new_figure, plain_axes
+from deepmf.factorization import Factorization, layer_number
+from deepmf.layout import Layout
+from deepmf.plots.labels import component_names, shorten
+from deepmf.plots.style import (
+    NORMAL,
+    SMALL,
+    TITLE,
+    TWO_COLUMNS,
+    Grid,
+    color,
+    new_figure,
+    plain_axes,
+)
 from deepmf.quadratic import Array
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+_MANY = 24
+"""Panels are smaller beyond this number."""
 
 
 def plot_spectra(
     f: Factorization,
     layer: int,
-    wavelengths: Array | None = None,
-    truth: Array | None = None,
+    wavelengths: ArrayLike | None = None,
+    truth: ArrayLike | None = None,
     names: Sequence[str] | None = None,
+    *,
+    width: float = TWO_COLUMNS,
 ) -> Figure:
-    """One small panel per component, scaled to unit mean; the truth dashed, at the same scale.
+    """w / mean |w| of each component w, in its own panel; the truth dashed, at the same scale.
+
+    Lines break where bad bands were left out.
 
     Parameters
     ----------
@@ -31,35 +51,71 @@ def plot_spectra(
     layer : int
         Which layer, from 1.
     wavelengths : array of length m, optional
-        In nanometres; without it, bands are numbered.
+        In nanometres. Default: the layout's, else its band numbers, else 1 to m.
     truth : array, m x r, optional
         True spectra in the order of the components (see `deepmf.metrics.match`).
     names : sequence of str, optional
         Names of the components.
+    width : float
+        Largest width of the figure in inches.
     """
     W = f.basis(layer)
     labels = component_names(names, W.shape[1])
-    x = np.arange(1, len(W) + 1) if wavelengths is None else wavelengths
-    columns = 2 if W.shape[1] in (2, 4) else min(3, W.shape[1])
-    rows = -(-W.shape[1] // columns)
-    fig = new_figure(3.1 * columns, 2.0 * rows + 0.5)
-    axes = fig.subplots(rows, columns, squeeze=False, sharex=True)
-    for k, ax in enumerate(axes.flat):
-        if k >= W.shape[1]:
-            ax.set_visible(False)
-            continue
-        ax.plot(x, _unit_mean(W[:, k]), color=color(k), lw=1.6, label="estimate")
-        if truth is not None:
-            ax.plot(x, _unit_mean(truth[:, k]), color="0.2", lw=1, ls="--", label="truth")
-        ax.set_title(labels[k], fontsize=9)
-        ax.set_ylim(bottom=min(0, ax.get_ylim()[0]))
+    x, unit = _axis(f.layout, len(W), wavelengths)
+    T = None if truth is None else _same_shape(truth, W, layer_number(layer, f.depth))
+    pieces = f.layout.pieces() or [slice(0, len(W))]
+    many = W.shape[1] > _MANY
+    grid = Grid.of(W.shape[1], width, smallest=1.15 if many else 1.7, largest=3.5)
+    fig = new_figure(grid.columns * grid.panel, (0.85 if many else 1.25) * grid.rows + 0.55)
+    for k, ax in enumerate(grid.axes(fig, sharex=True)):
+        _draw(ax, x, _unit_mean(W[:, k]), pieces, color=color(0), lw=1.2, label="estimate")
+        if T is not None:
+            _draw(ax, x, _unit_mean(T[:, k]), pieces, color="0.2", lw=0.9, ls="--", label="truth")
+        ax.set_title(shorten(labels[k], grid.panel, NORMAL), fontsize=NORMAL, parse_math=False)
+        if ax.dataLim.y0 >= 0:
+            ax.set_ylim(bottom=0)
+        ax.tick_params(labelsize=SMALL)
         plain_axes(ax)
-    if truth is not None:
-        axes[0, 0].legend(fontsize=7, frameon=False)
-    fig.supxlabel("band" if wavelengths is None else "wavelength (nm)", fontsize=9)
-    fig.supylabel("reflectance / mean", fontsize=9)
-    fig.suptitle(f"Layer {layer}", fontsize=10)
+    if T is not None:
+        fig.axes[0].legend(fontsize=SMALL, frameon=False)
+    fig.supxlabel(unit, fontsize=NORMAL)
+    fig.supylabel("spectrum / its mean", fontsize=NORMAL)
+    fig.suptitle(f"Layer {layer_number(layer, f.depth)}", fontsize=TITLE)
     return fig
+
+
+def _axis(layout: Layout, m: int, wavelengths: ArrayLike | None) -> tuple[Array, str]:
+    """Where the bands stand, and in which unit."""
+    given = layout.wavelengths if wavelengths is None else np.asarray(wavelengths)
+    if given is None:
+        bands = np.arange(1, m + 1) if layout.bands is None else layout.bands
+        return np.asarray(bands, dtype=np.float64), "band"
+    if given.shape != (m,):
+        raise ValueError(f"wavelengths has shape {given.shape}, but the spectra have {m} bands.")
+    return given, "wavelength (nm)"
+
+
+def _same_shape(truth: ArrayLike, W: Array, layer: int) -> Array:
+    T = np.asarray(truth)
+    if T.shape != W.shape:
+        raise ValueError(
+            f"truth has shape {T.shape}, but layer {layer} has {W.shape[1]} components of "
+            f"{len(W)} bands: it must be {W.shape}, in the components' order."
+        )
+    return T
+
+
+def _draw(ax: Axes, x: Array, y: Array, pieces: list[slice], **style: object) -> None:
+    """One line with a hole, a NaN, between pieces; a piece of one band is a dot."""
+    starts = [piece.start for piece in pieces[1:]]
+    (line,) = ax.plot(
+        np.insert(x.astype(np.float64), starts, np.nan),
+        np.insert(y.astype(np.float64), starts, np.nan),
+        **style,  # type: ignore[arg-type]
+    )
+    alone = [piece.start for piece in pieces if piece.stop - piece.start == 1]
+    if alone:
+        ax.plot(x[alone], y[alone], ls="none", marker=".", ms=2, color=line.get_color())
 
 
 def _unit_mean(v: Array) -> Array:

@@ -1,16 +1,19 @@
-"""What all pictures share: the library, colours and labels."""
+"""What all pictures share: the library, sizes, colours and grids."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
-
-from deepmf.quadratic import Array
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+ONE_COLUMN, TWO_COLUMNS, PAGE_HEIGHT = 3.5, 7.2, 8.8
+"""Of a journal's page, in inches."""
+
+SMALL, NORMAL, TITLE = 6.0, 7.0, 8.0
+"""Sizes of text in points."""
 
 COLORS = (
     "#0072B2",
@@ -20,38 +23,22 @@ COLORS = (
     "#E69F00",
     "#56B4E9",
     "#000000",
-    "#F0E442",
 )
-"""Okabe and Ito's palette, told apart by colour-blind readers."""
+"""Okabe and Ito's palette, told apart by colour-blind readers, but for yellow, pale on paper."""
+
+NO_DATA = "0.85"
+"""The grey of pixels without data."""
 
 
 def new_figure(width: float, height: float) -> Figure:
-    """An empty figure outside pyplot's global state."""
+    """An empty figure outside pyplot's global state, in inches; see `deepmf.plots.figure`."""
     try:
-        from matplotlib.figure import Figure
+        from deepmf.plots.figure import JournalFigure
     except ImportError:
         raise ImportError(
             "Pictures need Matplotlib, which is not installed: pip install 'deepmf[plots]'."
         ) from None
-    return Figure(figsize=(width, height), layout="constrained")
-
-
-Picture = Callable[[Array], Array] | tuple[int, int]
-"""From one value per pixel to a picture: a function, or rows and columns (row after row)."""
-
-
-def as_picture(image: Picture, values: Array) -> Array:
-    """Values as a picture."""
-    return image(values) if callable(image) else np.reshape(values, image)
-
-
-def component_names(names: Sequence[str] | None, rank: int) -> list[str]:
-    """The given names, or 1, 2, ..."""
-    if names is None:
-        return [str(k) for k in range(1, rank + 1)]
-    if len(names) != rank:
-        raise ValueError(f"{len(names)} names were given for {rank} components.")
-    return list(names)
+    return JournalFigure(figsize=(width, height), layout="constrained")
 
 
 def color(k: int) -> str:
@@ -62,3 +49,41 @@ def color(k: int) -> str:
 def plain_axes(ax: Any) -> None:
     """No frame on top and right."""
     ax.spines[["top", "right"]].set_visible(False)
+
+
+class Grid(NamedTuple):
+    """Panels in rows that are as full as can be."""
+
+    panels: int
+    rows: int
+    columns: int
+    panel: float
+    """Width of one, in inches."""
+
+    @classmethod
+    def of(cls, count: int, width: float, smallest: float, largest: float) -> Grid:
+        """As few rows as panels of the smallest width allow, none wider than the largest."""
+        rows = -(-count // max(1, int(width / smallest)))
+        columns = -(-count // rows)
+        return cls(count, rows, columns, min(largest, width / columns))
+
+    def axes(self, fig: Figure, **options: Any) -> Iterator[Axes]:
+        """The panels, row by row; places beyond the last stay empty."""
+        grid = fig.subplots(self.rows, self.columns, squeeze=False, **options)
+        for ax in grid.flat[self.panels :]:
+            ax.set_visible(False)
+        for k, ax in enumerate(grid.flat[: self.panels]):
+            if k + self.columns >= self.panels:  # the last of its column, with or without sharex
+                ax.tick_params(labelbottom=True)
+            yield ax
+
+
+def note(fig: Figure, text: str) -> None:
+    """A line in small print below the panels."""
+    fig.supxlabel(text, fontsize=SMALL, color="0.35")
+
+
+def write(ax: Axes, x: float, y: float, text: str, points: float, **options: Any) -> None:
+    """A name from the data, in which a dollar is a dollar; centred above the point unless told."""
+    style = {"ha": "center", "va": "bottom", **options}
+    ax.text(x, y, text, fontsize=points, parse_math=False, **style)

@@ -1,0 +1,59 @@
+"""Names of components, features and samples, as pictures and reports write them."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deepmf.layout import Layout
+
+
+def component_names(names: Sequence[str] | None, rank: int) -> list[str]:
+    """The given names, or 1, 2, ..."""
+    if names is None:
+        return [str(k) for k in range(1, rank + 1)]
+    return _as_many(names, rank, "components")
+
+
+def feature_names(layout: Layout, m: int, names: Sequence[str] | None = None) -> list[str]:
+    """The given names, or the layout's: features, wavelengths or bands; else ``X[i]``."""
+    given = _listed(layout.features) if names is None else names
+    if given is not None:
+        return _as_many(given, m, "features (rows of X)")
+    if layout.wavelengths is not None:
+        return [f"{w:.0f} nm" for w in layout.wavelengths]
+    if layout.bands is not None:
+        return [f"band {b}" for b in layout.bands]
+    return [f"X[{i}]" for i in range(m)]
+
+
+def sample_names(layout: Layout, n: int, names: Sequence[str] | None = None) -> list[str]:
+    """The given names, or the layout's, else ``X[:, j]``."""
+    given = _listed(layout.samples) if names is None else names
+    if given is not None:
+        return _as_many(given, n, "samples (columns of X)")
+    return [f"X[:, {j}]" for j in range(n)]
+
+
+def shorten(text: str, inches: float, points: float) -> str:
+    """The text, cut with an ellipsis where letters of this size would not fit."""
+    room = max(2, int(inches * 72 / (0.58 * points)))
+    return text if len(text) <= room else text[: room - 1].rstrip() + "…"
+
+
+def wrap(text: str, inches: float, points: float) -> str:
+    """The text in as many lines as letters of this size need."""
+    return "\n".join(textwrap.wrap(text, max(10, int(inches * 72 / (0.56 * points)))))
+
+
+def _as_many(names: Sequence[str], count: int, what: str) -> list[str]:
+    if len(names) != count:
+        raise ValueError(f"{len(names)} names were given for {count} {what}.")
+    return [str(name) for name in names]
+
+
+def _listed(names: NDArray[np.str_] | None) -> list[str] | None:
+    return None if names is None else names.tolist()

@@ -1,0 +1,184 @@
+"""How much of each sample the fit leaves unexplained."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import sparse
+
+from deepmf.factorization import Factorization, layer_number
+from deepmf.plots.images import Picture, Scale, draw_image, tidy_bar, to_picture
+from deepmf.plots.labels import sample_names, shorten
+from deepmf.plots.style import (
+    NORMAL,
+    ONE_COLUMN,
+    SMALL,
+    TITLE,
+    TWO_COLUMNS,
+    color,
+    new_figure,
+    plain_axes,
+)
+from deepmf.quadratic import Array
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_BLOCK = 2**22
+"""Entries of a dense X that are worked on at a time."""
+
+_WORST = 10
+"""Samples that are named."""
+
+
+# --- numbers -------------------------------------------------------------------------------------
+
+
+def relative_residual(f: Factorization, X: Any, layer: int = 1) -> Array:
+    """||x_j - W_l h_j|| / ||x_j|| for every column x_j of X and its codes h_j in the layer.
+
+    A dense X is read in blocks of columns; a sparse one is never made dense:
+    ||x - W h||^2 = ||x||^2 - 2 <W'x, h> + <h, W'W h>, which is exact to about 1e-8 ||x||.
+
+    Parameters
+    ----------
+    f : Factorization
+        The fit.
+    X : array or SciPy sparse matrix, m x n
+        The data it was fitted to.
+    layer : int
+        Which layer, from 1.
+
+    Returns
+    -------
+    array of n floats
+        0 where x_j and W_l h_j are zero, infinity where only x_j is.
+    """
+    W, H = f.basis(layer), f.codes(layer)
+    data: Any = X if sparse.issparse(X) else np.asarray(X)
+    if data.shape != (len(W), H.shape[1]):
+        raise ValueError(
+            f"X has shape {data.shape}, but the factorization was fitted to {len(W)} x "
+            f"{H.shape[1]}: pass the data it was fitted to, columns being samples."
+        )
+    squares, norms2 = _sparse_squares(data, W, H) if sparse.issparse(X) else _squares(data, W, H)
+    ratio = np.sqrt(squares / np.where(norms2 > 0, norms2, 1))
+    return np.where(norms2 > 0, ratio, np.where(squares > 0, np.inf, 0.0))
+
+
+def _squares(X: Array, W: Array, H: Array) -> tuple[Array, Array]:
+    """||x - W h||^2 and ||x||^2 per column."""
+    n = X.shape[1]
+    squares, norms2 = np.empty(n), np.empty(n)
+    step = max(1, _BLOCK // len(W))
+    for start in range(0, n, step):
+        cols = slice(start, start + step)
+        x = X[:, cols].astype(np.float64)
+        norms2[cols] = np.einsum("ij,ij->j", x, x)
+        x -= W @ H[:, cols]
+        squares[cols] = np.einsum("ij,ij->j", x, x)
+    return squares, norms2
+
+
+def _sparse_squares(X: Any, W: Array, H: Array) -> tuple[Array, Array]:
+    """The same from the entries that X has."""
+    A: Any = sparse.csc_array(X, dtype=np.float64)
+    W, H = W.astype(np.float64), H.astype(np.float64)
+    norms2 = np.asarray(A.power(2).sum(axis=0), dtype=np.float64)
+    cross: Array = np.sum((A.T @ W).T * H, axis=0)
+    fitted: Array = np.sum(H * ((W.T @ W) @ H), axis=0)
+    return np.maximum(norms2 - 2 * cross + fitted, 0.0), norms2
+
+
+# --- picture -------------------------------------------------------------------------------------
+
+
+def plot_residual(
+    f: Factorization,
+    X: Any = None,
+    layer: int = 1,
+    *,
+    residual: ArrayLike | None = None,
+    image: Picture | None = None,
+    samples: Sequence[str] | None = None,
+) -> Figure:
+    """Relative residuals: of a scene as a map, of other data as a histogram with the worst named.
+
+    Parameters
+    ----------
+    f : Factorization
+        The fit.
+    X : array or SciPy sparse matrix, m x n
+        The data it was fitted to.
+    layer : int
+        Which layer, from 1.
+    residual : array of n floats, optional
+        What `relative_residual` gave for this layer, instead of X.
+    image : callable or (rows, columns), optional
+        From one value per pixel of a scene to a picture. Default: the layout's.
+    samples : sequence of n str, optional
+        Names of the samples. Default: the layout's, else ``X[:, j]``.
+    """
+    number = layer_number(layer, f.depth)
+    values = _values(f, X, number, residual)
+    label = rf"relative residual $\|x - W_{number} h\| / \|x\|$"
+    if image is not None or f.layout.kind == "scene":
+        fig = _map(to_picture(f, image, "columns")(values), label)
+    else:
+        fig = _histogram(values, sample_names(f.layout, len(values), samples), label)
+    fig.suptitle(f"What layer {number} leaves unexplained", fontsize=TITLE)
+    return fig
+
+
+def _values(f: Factorization, X: Any, layer: int, residual: ArrayLike | None) -> Array:
+    if residual is None:
+        if X is None:
+            raise ValueError("Pass X, the data of the fit, or residual=relative_residual(f, X).")
+        return relative_residual(f, X, layer)
+    values, n = np.asarray(residual, dtype=np.float64), f.H[0].shape[1]
+    if values.shape != (n,):
+        raise ValueError(f"residual has shape {values.shape}, but the fit has {n} samples.")
+    return values
+
+
+def _map(picture: Array, label: str) -> Figure:
+    rows, cols = picture.shape
+    fig = new_figure(ONE_COLUMN, min((ONE_COLUMN - 0.8) * rows / cols, 7.0) + 0.35)
+    ax = fig.subplots()
+    scale = Scale.of(picture, "magma")
+    shown = draw_image(ax, picture, scale)
+    ax.set_axis_off()
+    bar = fig.colorbar(shown, ax=ax, shrink=0.9, pad=0.03, extend=scale.beyond)
+    bar.set_label(label, fontsize=NORMAL)
+    tidy_bar(bar)
+    return fig
+
+
+def _histogram(values: Array, names: list[str], label: str) -> Figure:
+    known = np.isfinite(values)
+    fig = new_figure(TWO_COLUMNS, 2.2)
+    left, right = fig.subplots(1, 2)
+    left.hist(values[known], bins="auto", color=color(0), alpha=0.85)
+    left.set_xlabel(label, fontsize=NORMAL)
+    left.set_ylabel("samples", fontsize=NORMAL)
+    for ax in (left, right):
+        ax.tick_params(labelsize=SMALL)
+        plain_axes(ax)
+    right.set_xlabel(label, fontsize=NORMAL)
+    _draw_worst(right, values, names)
+    return fig
+
+
+def _draw_worst(ax: Axes, values: Array, names: list[str]) -> None:
+    worst = np.argsort(-values, kind="stable")[:_WORST]
+    lengths = np.where(np.isfinite(values[worst]), values[worst], 0)
+    ax.barh(range(len(worst)), lengths, height=0.7, color=color(1))
+    ax.set_yticks(
+        range(len(worst)), [shorten(names[j], 2.0, SMALL) for j in worst], parse_math=False
+    )
+    ax.invert_yaxis()
+    ax.set_title(f"the {len(worst)} worst of {len(values)} samples", fontsize=NORMAL)

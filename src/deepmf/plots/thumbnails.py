@@ -1,0 +1,106 @@
+"""Small pictures of single components, for the layer graph."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from deepmf.factorization import Factorization
+from deepmf.plots.graph import Size
+from deepmf.plots.images import Picture, Scale, ToPicture, draw_image, to_picture
+from deepmf.plots.labels import shorten
+from deepmf.plots.style import write
+from deepmf.plots.words import top_features
+from deepmf.quadratic import Array
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Box = tuple[float, float, float, float]
+"""Left, right, bottom, top."""
+
+_WORDS = 4
+_LINE = 0.095
+"""Height of a word in inches."""
+
+
+class Thumbnails:
+    """Draws component k of a layer into a box, in the way that suits the data.
+
+    A scene's is its map, a picture's the component itself, a table's the largest features by name,
+    and a curve where there are no names.
+    """
+
+    def __init__(self, f: Factorization, image: Picture | None) -> None:
+        self.f = f
+        self.note = ""
+        self.draw, self.size = self._choose(image)
+
+    def _choose(self, image: Picture | None) -> tuple[Callable[[Axes, Box, int, int], None], Size]:
+        f, layout = self.f, self.f.layout
+        if layout.kind == "pictures":
+            self._picture = to_picture(f, image, "rows")
+            self._signed = any(float(W.min()) < 0 for W in f.W)
+            large = "red: positive, blue: negative" if self._signed else "black: large"
+            self.note = f"each component has its own scale, {large}"
+            return self._component, self._image_size(f.W[0][:, 0], 0.24, 0.8)
+        if image is not None or layout.kind == "scene":
+            self._picture = to_picture(f, image, "columns")
+            self._codes = [f.codes(layer) for layer in range(1, f.depth + 1)]
+            self.note = "each map has its own colour scale"
+            return self._map, self._image_size(f.H[0][0], 0.4, 1.0)
+        if layout.features is not None:
+            self._tops = [top_features(f, layer, _WORDS) for layer in range(1, f.depth + 1)]
+            self.note = f"the {_WORDS} largest features of each component"
+            return self._words, Size(0.68, 0.85, 0.6)
+        self.note = "each component has its own scale"
+        return self._curve, Size(0.4, 1.0, 0.6)
+
+    _picture: ToPicture
+
+    def _image_size(self, values: Array, smallest: float, largest: float) -> Size:
+        rows, cols = self._picture(values).shape
+        return Size(smallest, largest, rows / cols)
+
+    def _map(self, ax: Axes, box: Box, layer: int, k: int) -> None:
+        codes = self._codes[layer - 1][k]
+        self._image(ax, self._picture(codes), Scale.of(codes), box, layer, k)
+
+    def _component(self, ax: Axes, box: Box, layer: int, k: int) -> None:
+        w = self.f.W[layer - 1][:, k]
+        scale = Scale.of(w, "gray_r", percentile=100, signed=self._signed)
+        self._image(ax, self._picture(w), scale, box, layer, k)
+
+    def _image(self, ax: Axes, picture: Array, scale: Scale, box: Box, layer: int, k: int) -> None:
+        draw_image(ax, picture, scale, extent=box, aspect="auto", gid=f"layer-{layer}-{k + 1}")
+        draw_frame(ax, box)
+
+    def _words(self, ax: Axes, box: Box, layer: int, k: int) -> None:
+        left, right, bottom, top = box
+        points = 72 * _LINE * 0.8
+        room = right - left - 0.04
+        for line, (word, _) in enumerate(self._tops[layer - 1][k]):
+            y = (bottom + top) / 2 + (1.5 - line) * _LINE
+            text = shorten(word, room, points)
+            gid = f"layer-{layer}-{k + 1}"
+            write(ax, (left + right) / 2, y, text, points, va="center_baseline", gid=gid)
+        draw_frame(ax, box, fill="white")
+
+    def _curve(self, ax: Axes, box: Box, layer: int, k: int) -> None:
+        left, right, bottom, top = box
+        w = self.f.W[layer - 1][:, k]
+        low, high = min(0.0, float(w.min())), max(0.0, float(w.max()))
+        x = np.linspace(left, right, len(w))
+        y = bottom + (top - bottom) * (0.05 + 0.9 * (w - low) / ((high - low) or 1.0))
+        draw_frame(ax, box, fill="white")
+        ax.plot(x, y, color="0.15", lw=0.7, gid=f"layer-{layer}-{k + 1}")
+
+
+def draw_frame(ax: Axes, box: Box, fill: str = "none") -> None:
+    """A thin line around a box."""
+    from matplotlib.patches import Rectangle
+
+    left, right, bottom, top = box
+    ax.add_patch(Rectangle((left, bottom), right - left, top - bottom, fc=fill, ec="0.6", lw=0.4))

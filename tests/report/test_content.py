@@ -1,0 +1,274 @@
+"""From runs to the page's data: what is shown is what was fitted."""
+
+from __future__ import annotations
+
+import json
+from base64 import b64decode
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from deepmf.history import History
+from deepmf.layout import Layout
+from deepmf.report.content import Detail, Ranking, report_content
+from deepmf.report.numbers import (
+    NO_DATA,
+    bins,
+    block_mean,
+    composite,
+    extremes,
+    quantised,
+    rounded,
+    thinned,
+)
+from deepmf.report.order import uncrossed_orders
+
+
+def content_of(*runs, labels=None, **options):
+    names = labels or [f"run {k}" for k in range(len(runs))]
+    content = report_content(runs, names, **options)
+    json.dumps(content, allow_nan=False)  # plain data, or this raises
+    return content
+
+
+def values(quantised_map, shape):
+    codes = np.frombuffer(b64decode(quantised_map["codes"]), dtype=np.uint8).reshape(shape)
+    step = (quantised_map["hi"] - quantised_map["lo"]) / 254
+    return np.where(codes == NO_DATA, np.nan, quantised_map["lo"] + codes * step), step
+
+
+# --- numbers ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("scale", [1e-9, 1.0, 1e7])
+def test_quantised_values_are_within_half_a_step(scale):
+    picture = scale * np.random.default_rng(0).normal(size=(9, 7))
+    picture[2, 3] = np.nan
+    back, step = values(quantised(picture), picture.shape)
+    assert np.isnan(back[2, 3])
+    assert np.isnan(back).sum() == 1
+    assert np.nanmax(np.abs(back - picture)) <= step / 2 * (1 + 1e-9)
+
+
+def test_constant_and_empty_pictures():
+    back, _ = values(quantised(np.full((3, 4), 2.5)), (3, 4))
+    assert (back == 2.5).all()
+    back, _ = values(quantised(np.full((3, 4), np.nan)), (3, 4))
+    assert np.isnan(back).all()
+
+
+def test_block_means_skip_what_has_no_data():
+    picture = np.arange(15.0).reshape(3, 5)
+    picture[0, 0] = np.nan
+    picture[2, 4] = np.nan
+    small = block_mean(picture, 2)
+    assert small.shape == (2, 3)
+    assert small[0, 0] == pytest.approx(np.mean([1, 5, 6]))
+    assert small[1, 1] == pytest.approx(np.mean([12, 13]))
+    assert np.isnan(small[1, 2])
+
+
+def test_rounding_and_thinning():
+    assert rounded([1.234567, np.nan, np.inf, 0]) == [1.2346, None, None, 0]
+    kept = thinned(10_000, 500)
+    assert len(kept) <= 500
+    assert kept[0] == 0
+    assert kept[-1] == 9999
+    assert thinned(1, 500).tolist() == [0]
+
+
+def test_binned_curves_keep_their_peaks():
+    curve = np.random.default_rng(0).random(5000)
+    curve[1234] = 99
+    parts = bins([slice(0, 2000), slice(2000, 5000)], 300)
+    assert len(parts) <= 300
+    assert any(p.start == 2000 for p in parts)  # no bin spans the gap
+    short = extremes(curve, parts)
+    assert short.max() == 99
+    assert short.min() == curve.min()
+
+
+def test_composite_is_brightest_where_the_data_are():
+    dark, bright = np.zeros((2, 2)), np.array([[0.0, 1.0], [np.nan, 1.0]])
+    rgb = np.frombuffer(b64decode(composite(bright, dark, dark)), dtype=np.uint8).reshape(2, 2, 3)
+    assert rgb[..., 0].tolist() == [[0, 255], [0, 255]]
+    assert (rgb[..., 1:] == 0).all()
+
+
+# --- order --------------------------------------------------------------------------------------
+
+
+def test_order_undoes_a_shuffle(scene):
+    """A tree shuffled layer by layer comes out without crossings."""
+    f = scene().f
+    tree = [np.kron(np.eye(3), np.ones(2)), np.array([[1.0, 1, 0], [0, 0, 1]])]
+    rng = np.random.default_rng(3)
+    shuffles = [rng.permutation(r) for r in (6, 3, 2)]
+    H = [f.H[0], *(T[np.ix_(shuffles[k + 1], shuffles[k])] for k, T in enumerate(tree))]
+    W = [f.W[0], f.W[1][:, :3], f.W[2]]
+    orders = uncrossed_orders(replace(f, W=W, H=H))
+    for k, Hk in enumerate(H[1:]):
+        ordered = Hk[np.ix_(orders[k + 1], orders[k])]
+        rows = [np.flatnonzero(ordered[:, j])[0] for j in range(ordered.shape[1])]
+        assert rows == sorted(rows)
+
+
+def test_order_of_one_layer(scene):
+    assert uncrossed_orders(scene(ranks=(3,), truth=False).f)[0].tolist() == [0, 1, 2]
+
+
+# --- content ------------------------------------------------------------------------------------
+
+
+def test_a_scene(scene):
+    run = scene()
+    content = content_of(run)
+    assert content["kind"] == "scene"
+    assert content["ranking"] is None
+    shown = content["runs"][0]
+    for k, layer in enumerate(shown["layers"], start=1):
+        assert layer["names"] == run.names(k)
+        assert sorted(layer["order"]) == list(range(run.f.ranks[k - 1]))
+        for code, picture in zip(run.f.codes(k), layer["maps"]):
+            back, step = values(picture, (32, 40))
+            assert np.abs(back - code.reshape(32, 40)).max() <= step / 2 * (1 + 1e-9)
+        assert np.allclose(layer["curves"], run.f.basis(k).T, rtol=1e-4)
+        if k > 1:
+            assert np.abs(np.array(layer["links"]) - run.f.links(k)).max() <= 0.5e-4
+        score = run.score(k)
+        assert layer["truth"]["order"] == score.order.tolist()
+        assert layer["truth"]["mean"] == pytest.approx(score.mean, rel=1e-4)
+        assert np.abs(layer["truth"]["curves"]).mean(axis=1) == pytest.approx(1, rel=1e-3)
+    assert shown["history"]["data"][0][-1] == pytest.approx(
+        np.sqrt(run.f.history.data_errors[-1, 0]), rel=1e-4
+    )
+    assert shown["color"] is not None
+    assert "6 > 4 > 2 components by the layer-centric model; 5 sweeps" in shown["summary"]
+
+
+def test_gaps_of_bad_bands_and_pixels_without_data(scene):
+    bands = np.r_[1:11, 15:25, 40:50]
+    valid = np.ones((32, 41), dtype=bool)
+    valid[:, 7] = False
+    layout = Layout(
+        wavelengths=400.0 + bands, bands=bands, image_shape=(32, 41), order="F", valid=valid
+    )
+    content = content_of(scene(layout=layout))
+    assert content["axis"]["pieces"] == [[0, 10], [10, 20], [20, 30]]
+    assert content["axis"]["x"] == (400.0 + bands).tolist()
+    back, _ = values(content["runs"][0]["layers"][0]["maps"][0], (32, 41))
+    assert np.isnan(back[:, 7]).all()
+    assert np.isnan(back).sum() == 32
+
+
+def test_halved_maps_keep_the_gaps_of_long_curves(scene):
+    bands = np.r_[1:11, 15:35]
+    layout = replace(scene.data.layout, bands=bands)
+    content = content_of(scene(layout=layout), detail=Detail(block=2, points=12))
+    assert content["picture"]["rows"] == 16
+    assert content["picture"]["block"] == 2
+    assert content["axis"]["binned"] > 1
+    (a, b), (c, d) = content["axis"]["pieces"]
+    assert (a, b, d) == (0, c, len(content["axis"]["x"]))
+    assert max(content["axis"]["x"][:b]) < min(content["axis"]["x"][c:])
+
+
+def test_a_table_of_words(table):
+    words = np.array([f"word{i}" for i in range(30)])
+    docs = np.array([f"doc{i}" for i in range(60)])
+    run = table(features=words, samples=docs)
+    layer = content_of(run)["runs"][0]["layers"][0]
+    top = layer["top"][2]
+    w = run.f.W[0][:, 2]
+    assert len(top) == 15
+    assert top[0][0] == words[np.argmax(w)]
+    assert top[0][1] == pytest.approx(w.max(), rel=1e-4)
+    assert layer["samples"][2][0][0] == docs[np.argmax(run.f.H[0][2])]
+
+
+def test_a_plain_matrix_is_bars_or_a_curve(table):
+    few = content_of(table(m=12))
+    assert few["show"] == "bars"
+    assert few["runs"][0]["layers"][0]["top"][0][0][0].startswith("row ")
+    many = content_of(table(m=41))
+    assert many["show"] == "curves"
+    assert many["axis"]["label"] == "row"
+    assert many["axis"]["x"] == list(range(1, 42))
+
+
+def test_pictures(pictures):
+    content = content_of(pictures)
+    back, step = values(content["runs"][0]["layers"][0]["maps"][4], (8, 6))
+    wanted = pictures.f.W[0][:, 4].reshape(6, 8).T  # order F
+    assert np.abs(back - wanted).max() <= step / 2 * (1 + 1e-9)
+    assert content["runs"][0]["residual"] is None  # samples are no pixels
+
+
+def test_little_is_known(scene):
+    run = scene(ranks=(1,), truth=False, residual=False, sweeps=1)
+    first = History(**{name: column[:1] for name, column in run.f.history.to_dict().items()})
+    bare = replace(run, f=replace(run.f, history=first), config="", facts={})
+    shown = content_of(bare)["runs"][0]
+    assert shown["residual"] is None
+    assert shown["layers"][0]["truth"] is None
+    assert shown["layers"][0]["links"] == []
+    assert shown["history"]["sweep"] == [0]
+    assert "into 1 component by" in shown["summary"]
+
+
+def test_factors_that_are_not_finite(scene):
+    run = scene()
+    W = [W.copy() for W in run.f.W]
+    W[1][0, 0] = np.nan
+    bad = replace(run, f=replace(run.f, W=W))
+    content = content_of(run, bad)
+    assert content["runs"][1]["layers"][1]["truth"] is None
+    assert content["runs"][1]["layers"][1]["curves"][0][0] is None
+    assert content["side"][1]["rows"][1] == [0, 1, 2, 3]
+
+
+def test_a_history_is_thinned(scene):
+    run = scene(sweeps=1)
+    long = History(*(np.repeat(a[:1], 5000, axis=0) for a in run.f.history.to_dict().values()))
+    history = content_of(replace(run, f=replace(run.f, history=long)))["runs"][0]["history"]
+    assert len(history["sweep"]) <= 500
+    assert history["sweep"][-1] == 4999
+    assert len(history["data"][2]) == len(history["sweep"])
+
+
+def test_names_of_any_length(table):
+    run = table(features=np.array(["x" * 5000] * 30))
+    top = content_of(run)["runs"][0]["layers"][0]["top"]
+    assert max(len(name) for component in top for name, _ in component) <= 200
+
+
+# --- several runs -------------------------------------------------------------------------------
+
+
+def test_components_that_match_stand_in_one_column(scene):
+    run = scene()
+    turn = np.array([3, 1, 5, 0, 2, 4])
+    other = replace(run, f=replace(run.f, W=[run.f.W[0][:, turn], *run.f.W[1:]]))
+    side = content_of(run, other)["side"]
+    assert side[0]["names"] == scene.data.names[0]
+    assert turn[side[0]["rows"][1]].tolist() == side[0]["rows"][0]
+
+
+@pytest.mark.parametrize("ranks", [(4, 2), (6, 2)])
+def test_runs_of_different_ranks_side_by_side(scene, ranks):
+    side = content_of(scene((5, 2), truth=False), scene(ranks, truth=False))["side"]
+    assert side[0]["rows"][0] == [0, 1, 2, 3, 4]
+    found = side[0]["rows"][1]
+    assert sorted(k for k in found if k is not None) == list(range(ranks[0]))
+    assert found.count(None) == max(0, 5 - ranks[0])
+
+
+def test_a_ranking_is_given_or_made(scene):
+    runs = [scene(), scene((6, 4), truth=False)]
+    made = content_of(*runs, labels=["deep", "flat"])["ranking"]
+    assert [row[0] for row in made["rows"]] == ["deep", "flat"]
+    assert made["rows"][1][3] is None  # no third layer
+    given = Ranking(["run", "score"], [["flat", 1.0], ["deep", np.nan]])
+    shown = content_of(*runs, labels=["deep", "flat"], ranking=given)["ranking"]
+    assert shown == {"columns": ["run", "score"], "rows": [["flat", 1.0], ["deep", None]]}

@@ -9,7 +9,6 @@ is None in the folder that the environment variable DEEPMF_DATA names.
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Sequence
 from math import isqrt
 from pathlib import Path
@@ -20,6 +19,7 @@ from numpy.typing import NDArray
 
 from deepmf.dataset import Dataset
 from deepmf.datasets.matfiles import array, find, missing, number, read, root, scaled
+from deepmf.io.truth import component_names
 from deepmf.layout import Layout
 
 __all__ = ["load_cbcl", "load_jasper", "load_moffett", "load_samson", "load_urban"]
@@ -213,14 +213,6 @@ def _urban_small(
         else:
             truths.append(None)
     return scaled(array(saved, ["X"], path), None), (rows, cols), truths
-
-
-def component_names(cood: Any, count: int) -> list[str]:
-    """``1-Asphalt Road`` in a MATLAB cell, as ``Asphalt Road``; numbers where names are missing."""
-    cells = [str(np.asarray(cell).ravel()[0]) for cell in np.asarray(cood).ravel()]
-    if len(cells) != count:
-        return [str(i + 1) for i in range(count)]
-    return [re.sub(r"^\s*\d+\s*[-_. ]\s*", "", cell).strip() for cell in cells]
 
 
 def _scene(

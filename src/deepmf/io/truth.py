@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import csv
+import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,16 +14,19 @@ import numpy as np
 from deepmf.dataset import Dataset, Truth
 from deepmf.io.bands import names_wavelengths
 from deepmf.io.base import UnreadableError
-from deepmf.io.mat import load
+from deepmf.io.mat import Mat, load
 from deepmf.io.numpy_files import Npz
 from deepmf.io.spectral_library import read_library
 
 _TABLES = (".csv", ".tsv", ".txt")
 _SUFFIXES = (".mat", ".npz", ".npy", *_TABLES, ".sli", ".hdr")
+_ARRAYS = re.compile(r"(M|W|names|cood)(\d*)")
 _NOT_MATERIALS = {"band", "bands", "feature", "nm", "um", "index", ""}
 
+Named = tuple[Any, list[str]]
 
-def read_truth(path: str | Path, data: Dataset) -> list[Truth]:
+
+def read_truth(path: str | os.PathLike[str], data: Dataset) -> list[Truth]:
     """The true components that a file holds, those of most materials first.
 
     Bands that ``data`` left out of its own file are left out here too.
@@ -60,7 +64,7 @@ def component_names(given: Any, count: int) -> list[str]:
     return [re.sub(r"^\s*\d+\s*[-_. ]\s*", "", cell).strip() for cell in cells]
 
 
-def _read(path: Path) -> list[tuple[Any, Sequence[str]]]:
+def _read(path: Path) -> list[Named]:
     """Matrices of features x materials, and the materials' names."""
     suffix = path.suffix.lower()
     if suffix in (".sli", ".hdr"):
@@ -72,35 +76,35 @@ def _read(path: Path) -> list[tuple[Any, Sequence[str]]]:
         M = np.load(path, allow_pickle=False)
         return [(M, component_names([], M.shape[-1]))]
     if suffix == ".mat":
-        return _from_arrays(path, load(path))
+        named = [v.name for v in Mat().variables(path) if _ARRAYS.fullmatch(v.name)]
+        return _from_arrays(path, load(path, named))
     if suffix == ".npz":
         Npz().variables(path)  # checks sizes
         with np.load(path, allow_pickle=False) as archive:
-            return _from_arrays(path, dict(archive))
+            return _from_arrays(path, {k: archive[k] for k in archive if _ARRAYS.fullmatch(k)})
     raise UnreadableError(
         f"{path} has no suffix of a file of true components. They are read from "
         f"{', '.join(_SUFFIXES)}."
     )
 
 
-def _from_arrays(path: Path, arrays: Mapping[str, Any]) -> list[tuple[Any, Sequence[str]]]:
+def _from_arrays(path: Path, arrays: Mapping[str, Any]) -> list[Named]:
     """M, or M4, M5, ... each with its names."""
     found = []
     for name, M in arrays.items():
-        ending = re.fullmatch(r"[MW](\d*)", name)
-        if ending is None or np.ndim(M) != 2:
-            continue
-        given = arrays.get(f"names{ending[1]}", arrays.get(f"cood{ending[1]}", []))
-        found.append((M, component_names(given, M.shape[1])))
+        kind, number = name[0], name.lstrip("MW")
+        if kind in "MW" and np.ndim(M) == 2:
+            given = arrays.get(f"names{number}", arrays.get(f"cood{number}", []))
+            found.append((M, component_names(given, M.shape[1])))
     if not found:
         raise UnreadableError(
-            f"{path} has no true components: expected a matrix M (features x materials), and found "
-            f"{', '.join(arrays) or 'nothing'}."
+            f"{path} has no true components: expected a matrix M of features x materials, or "
+            f"several, M4, M5, and so on."
         )
     return found
 
 
-def _from_table(path: Path) -> tuple[Any, Sequence[str]]:
+def _from_table(path: Path) -> Named:
     """A column per material under a line of names; columns of bands and wavelengths are skipped."""
     text = path.read_text(encoding="utf-8-sig")
     delimiter = max(",;\t", key=text.partition("\n")[0].count)

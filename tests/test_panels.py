@@ -368,6 +368,12 @@ def test_the_residual_of_an_exact_fit_is_exact():
         np.testing.assert_allclose(p.residuals2([W, 2 * W])[0], expected, rtol=1e-6)
 
 
+def spoilt(X):
+    X = X.copy()
+    X.indices[5] = 10**8
+    return X
+
+
 BAD = {
     "nan": (lambda X: X * np.nan, "NaN"),
     "inf": (lambda X: X * np.inf, "NaN or infinite"),
@@ -377,6 +383,7 @@ BAD = {
     "nothing": (lambda X: sparse.csr_array(X.shape), "all zeros"),
     "huge": (lambda X: X * 1e200, "Divide X"),
     "empty": (lambda X: sparse.csc_array((0, 5)), "empty"),
+    "an index outside": (spoilt, "not a sound sparse matrix: indices must be < 30"),
     "vector": (lambda X: sparse.coo_array(np.arange(3.0)), "2-D"),
 }
 
@@ -403,7 +410,9 @@ def test_memory_goes_with_the_nonzeros(start):
     X = sparse.coo_array((rng.random(100_000), where), shape=(20_000, 50_000)).tocsc()
     tracemalloc.start()
     try:
-        factorize(X, [3], init=start, max_iter=2, tol=0, random_state=0)
+        factorize(
+            X, [2 if start == "hierarchical" else 3], init=start, max_iter=2, tol=0, random_state=0
+        )
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()

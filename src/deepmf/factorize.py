@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from deepmf.dataset import Dataset
 from deepmf.factorization import Factorization
 from deepmf.fit import Callback, Control, Fit, fit
 from deepmf.growth import Given, check_given
 from deepmf.init import Start
+from deepmf.layout import Layout
 from deepmf.names import resolve_start
 from deepmf.panels import Panels, as_panels
 from deepmf.problem import Problem, build_problem
@@ -45,9 +47,10 @@ def factorize(
 
     Parameters
     ----------
-    X : array, m x n
+    X : array, m x n, or Dataset
         float32 stays float32; other numbers become float64. Never copied if it is already floating.
-        A SciPy sparse array or matrix stays sparse (CSR is converted to CSC once).
+        A SciPy sparse array or matrix stays sparse (CSR is converted to CSC once). The layout of a
+        `Dataset`, as `deepmf.io.read` gives it, goes on to the result.
     ranks : int or sequence of ints
         r_1, ..., r_L, one per layer, normally decreasing. One rank is single-layer NMF.
     model : str or Loss
@@ -103,7 +106,9 @@ def factorize(
     >>> [W.shape for W in f.W], [H.shape for H in f.H]
     ([(3, 6), (3, 3)], [(6, 1000), (3, 6)])
     """
-    data = check_scale(check_matrix(X, sparse_ok=True))
+    layout = X.layout if isinstance(X, Dataset) else Layout()
+    data = X.X if isinstance(X, Dataset) else X
+    data = check_scale(check_matrix(data, sparse_ok=True))
     problem = build_problem(
         ranks, model, constraint_W, constraint_H, regularizer_W, regularizer_H, solver
     )
@@ -123,7 +128,7 @@ def factorize(
     panels = as_panels(data, panel_size)
     starts = _starts(init, problem, panels)
     done = fit(panels, problem, starts, control, generator(random_state))
-    return _result(done, panels, problem)
+    return _result(done, panels, problem, layout)
 
 
 def _starts(init: object, problem: Problem, panels: Panels) -> list[Start | Given]:
@@ -137,7 +142,7 @@ def _starts(init: object, problem: Problem, panels: Panels) -> list[Start | Give
     return [resolve_start(init, signed)]
 
 
-def _result(done: Fit, panels: Panels, problem: Problem) -> Factorization:
+def _result(done: Fit, panels: Panels, problem: Problem, layout: Layout) -> Factorization:
     def own_type(M: Array) -> Array:
         return M.astype(panels.dtype, copy=False)
 
@@ -151,4 +156,5 @@ def _result(done: Fit, panels: Panels, problem: Problem) -> Factorization:
         weights=done.weights,
         problem=problem,
         encoder=(coding.A, coding.G, coding.strength),
+        layout=layout,
     )

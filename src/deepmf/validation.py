@@ -43,7 +43,7 @@ def check_matrix(X: Any, name: str = "X", sparse_ok: bool = False) -> Any:
     if min(A.shape) == 0:
         raise ValueError(f"{name} is empty: its shape is {A.shape}.")
     if is_sparse(A):
-        A = _compressed(A)
+        A = _compressed(A, name)
     if A.dtype not in _SAFE:
         with np.errstate(over="ignore"):  # long doubles past float64 are named just below
             short = (
@@ -54,8 +54,13 @@ def check_matrix(X: Any, name: str = "X", sparse_ok: bool = False) -> Any:
     return A
 
 
-def _compressed(A: Any) -> Any:
+def _compressed(A: Any, name: str) -> Any:
     """A in compressed rows or columns, each entry listed once and in order."""
+    if A.format in ("csr", "csc"):
+        try:
+            A.check_format(full_check=True)  # products would reach outside
+        except ValueError as error:
+            raise ValueError(f"{name} is not a sound sparse matrix: {error}.") from None
     A = sparse.csr_array(A) if A.format == "csr" else sparse.csc_array(A)
     if not A.has_canonical_format:
         A = A.copy()

@@ -10,12 +10,28 @@ from deepmf.io.base import Format, Reading, UnreadableError
 from deepmf.io.envi import Envi
 from deepmf.io.geotiff import GeoTiff
 from deepmf.io.grids import NetCdf, Zarr
+from deepmf.io.h5ad import H5ad
 from deepmf.io.mat import Mat
+from deepmf.io.matrix_market import MatrixMarket
+from deepmf.io.names import with_names
 from deepmf.io.numpy_files import Npy, Npz
+from deepmf.io.tables import Csv, Parquet
 
 _USUAL = Reading()
 
-FORMATS: tuple[Format, ...] = (Npy(), Npz(), Mat(), Envi(), GeoTiff(), NetCdf(), Zarr())
+FORMATS: tuple[Format, ...] = (
+    Npy(),
+    Npz(),
+    Mat(),
+    Envi(),
+    GeoTiff(),
+    NetCdf(),
+    Zarr(),
+    Csv(),
+    Parquet(),
+    MatrixMarket(),
+    H5ad(),
+)
 
 
 def format_of(path: str | os.PathLike[str]) -> Format:
@@ -43,7 +59,7 @@ def read(path: str | os.PathLike[str], reading: Reading = _USUAL) -> Dataset:
         raise FileNotFoundError(f"There is no file {str(file)!r}.")
     kind = format_of(file)
     try:
-        return kind.read(file, reading)
+        return with_names(kind.read(file, reading), reading)
     except (UnreadableError, ImportError, PermissionError, FileNotFoundError):
         raise
     except MemoryError:

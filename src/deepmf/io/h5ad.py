@@ -1,0 +1,177 @@
+"""AnnData, in memory and as .h5ad: obs are samples, var are features."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy import sparse
+
+from deepmf.dataset import Dataset
+from deepmf.factorization import Factorization
+from deepmf.io.arrange import check_length, check_room, from_matrix, names_array
+from deepmf.io.base import Format, Reading, UnreadableError, Variable, need
+from deepmf.io.choose import choose
+from deepmf.layout import Layout
+
+if TYPE_CHECKING:
+    from anndata import AnnData
+
+_USUAL = Reading()
+
+
+class H5ad(Format):
+    """AnnData's file: ``X`` or a layer, sparse or dense, with obs_names and var_names."""
+
+    name = "AnnData"
+    suffixes = (".h5ad",)
+
+    def read(self, path: Path, reading: Reading) -> Dataset:
+        """See `Format.read`; only the chosen matrix and the names are read."""
+        ad, h5py = _libraries("Reading .h5ad files")
+        found = self.variables(path)
+        asked = reading.variable or ("X" if "X" in [v.name for v in found] else None)
+        name = choose(path, found, asked)
+        with h5py.File(path, "r") as file:
+            node = file["X"] if name == "X" else file["layers"][name]
+            _check_there(path, node)
+            adata = ad.AnnData(
+                ad.io.read_elem(node), _names(ad, file, "obs"), _names(ad, file, "var")
+            )
+        data = _arrange(path, adata.X, adata, reading)
+        header = {"format": self.name, "path": str(path.resolve())}
+        return replace(data, layout=replace(data.layout, header={**data.layout.header, **header}))
+
+    def variables(self, path: Path) -> list[Variable]:
+        """See `Format.variables`: X and the layers."""
+        _, h5py = _libraries("Reading .h5ad files")
+        with h5py.File(path, "r") as file:
+            nodes = {"X": file["X"]} if "X" in file else {}
+            nodes |= dict(file["layers"]) if "layers" in file else {}
+            nodes = {
+                name: node for name, node in nodes.items() if getattr(node, "shape", ()) is not None
+            }
+            return [_describe(name, node) for name, node in nodes.items()]
+
+    def write(self, folder: Path, f: Factorization, names: Sequence[Sequence[str]]) -> None:
+        """See `Format.write`: a copy of the file with codes, components and links added.
+
+        ``obsm["X_deepmf_l"]`` holds the codes of layer l, ``varm["deepmf_l"]`` its components,
+        ``uns["deepmf"]`` ranks, names, links and errors. Where the file is gone, or no longer has
+        these samples and features, a new one without X takes its place.
+        """
+        ad, h5py = _libraries("Writing .h5ad files")
+        source = Path(f.layout.header.get("path", "result.h5ad"))
+        target = folder / source.name
+        if _fits(source, f.layout):
+            shutil.copyfile(source, target)
+        else:
+            _empty(ad, f).write_h5ad(target)
+        with h5py.File(target, "r+") as file:
+            for place, value in _results(f, names).items():
+                ad.io.write_elem(file, place, value)
+
+
+def from_anndata(adata: AnnData, reading: Reading = _USUAL) -> Dataset:
+    """X, or the layer that ``reading.variable`` names, turned: var are rows, obs are columns."""
+    layers = {"X": adata.X, **adata.layers}
+    asked = reading.variable or "X"
+    if layers.get(asked) is None:
+        there = ", ".join(name for name, layer in layers.items() if layer is not None) or "none"
+        raise UnreadableError(f"The AnnData object has no matrix {asked!r}; it has {there}.")
+    whole = adata.to_memory() if adata.isbacked else adata
+    return _arrange(
+        Path("AnnData"), whole.X if asked == "X" else whole.layers[asked], adata, reading
+    )
+
+
+def _arrange(path: Path, A: Any, adata: AnnData, reading: Reading) -> Dataset:
+    if reading.rows == "features":
+        raise UnreadableError(
+            f"{path}: obs are samples and var are features in AnnData; turn the object (adata.T)."
+        )
+    A = A if sparse.issparse(A) else np.asarray(A)
+    if hasattr(A, "check_format"):
+        A.check_format(full_check=True)  # a damaged index would reach outside
+    layout = Layout(
+        features=names_array(adata.var_names),
+        samples=names_array(adata.obs_names),
+        header={"format": H5ad.name},
+    )
+    return from_matrix(path, A, reading, rows="samples", layout=layout)
+
+
+def _libraries(purpose: str) -> tuple[Any, Any]:
+    return need("anndata", "bio", purpose), need("h5py", "bio", purpose)
+
+
+# --- reading -------------------------------------------------------------------------------------
+
+
+def _describe(name: str, node: Any) -> Variable:
+    """A dense or sparse matrix inside the file."""
+    if hasattr(node, "dtype"):
+        return Variable(name, node.shape, str(node.dtype))
+    shape = node.attrs.get("shape", node.attrs.get("h5sparse_shape", ()))
+    return Variable(name, tuple(int(size) for size in shape), str(node["data"].dtype))
+
+
+def _check_there(path: Path, node: Any) -> None:
+    """Refuse arrays that are longer than the file or this machine's memory."""
+    for part in [node] if hasattr(node, "dtype") else node.values():
+        check_room(path, part.shape, part.dtype)
+        if part.compression is None and part.size:
+            check_length(path, part.shape, part.dtype, part.id.get_storage_size())
+
+
+def _names(ad: Any, file: Any, axis: str) -> Any:
+    """obs or var with its names alone."""
+    return ad.io.read_elem(file[axis])[[]]
+
+
+# --- writing -------------------------------------------------------------------------------------
+
+
+def _fits(source: Path, layout: Layout) -> bool:
+    """Whether the file is still there, with the samples and features of the fit."""
+    ad, h5py = _libraries("Writing .h5ad files")
+    try:
+        with h5py.File(source, "r") as file:
+            return all(
+                list(_names(ad, file, axis).index) == own.tolist()
+                for axis, own in (("obs", layout.samples), ("var", layout.features))
+                if own is not None
+            )
+    except (OSError, KeyError, ValueError):
+        return False
+
+
+def _empty(ad: Any, f: Factorization) -> Any:
+    pandas = need("pandas", "bio", "Writing .h5ad files")
+    names = (f.layout.samples, f.layout.features)
+    sizes = (f.H[0].shape[1], len(f.W[0]))
+    obs, var = (
+        pandas.DataFrame(index=np.arange(size).astype(str) if own is None else own.astype(object))
+        for own, size in zip(names, sizes)
+    )
+    return ad.AnnData(obs=obs, var=var)
+
+
+def _results(f: Factorization, names: Sequence[Sequence[str]]) -> dict[str, Any]:
+    """What goes where in the file."""
+    out: dict[str, Any] = {}
+    about: dict[str, Any] = {
+        "ranks": np.array(f.ranks),
+        "data_errors": f.history.data_errors[-1],
+    }
+    for layer in range(1, f.depth + 1):
+        out[f"obsm/X_deepmf_{layer}"] = np.ascontiguousarray(f.codes(layer).T)
+        out[f"varm/deepmf_{layer}"] = np.ascontiguousarray(f.basis(layer))
+        about[f"names_{layer}"] = np.array(names[layer - 1], dtype=object)
+        if layer > 1:
+            about[f"links_{layer}"] = f.links(layer)
+    return {**out, "uns/deepmf": about}

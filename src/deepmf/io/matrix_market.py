@@ -1,0 +1,112 @@
+"""Matrix Market's .mtx, with the names that stand in files beside it."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from deepmf.dataset import Dataset
+from deepmf.factorization import Factorization
+from deepmf.io.arrange import check_numbers, from_matrix
+from deepmf.io.base import Format, Reading, UnreadableError
+from deepmf.io.tables import open_text, write_tables
+from deepmf.layout import Layout
+
+_INFLATION = 1100
+"""Bytes that gzip can make of one, at most."""
+
+_SURELY_FINE = 10**6
+_EMPTY = 100
+"""Rows or columns per entry, above the number that is surely fine, that make a size absurd."""
+
+
+class MatrixMarket(Format):
+    """A sparse matrix of features x samples (terms x documents, genes x cells).
+
+    Names come from ``STEM_rows.txt`` and ``STEM_cols.txt``, or as 10x Genomics has them from
+    ``features.tsv`` (or ``genes.tsv``) and ``barcodes.tsv``, each possibly with ``.gz``.
+    """
+
+    name = "Matrix Market"
+    suffixes = (".mtx", ".mtx.gz")
+
+    def read(self, path: Path, reading: Reading) -> Dataset:
+        """See `Format.read`; sparse data stay sparse."""
+        from scipy.io import mmread
+
+        _check_size(path)
+        A: Any = mmread(path)
+        check_numbers(path, A)
+        if hasattr(A, "tocsc"):
+            A = sparse.csc_array(A)
+        stem = re.sub(r"\.mtx(\.gz)?$", "", path.name, flags=re.IGNORECASE)
+        turned = reading.rows == "samples"
+        features, samples = _names(path, stem, A.shape[::-1] if turned else A.shape, turned)
+        layout = Layout(features=features, samples=samples, header={"format": self.name})
+        return replace(from_matrix(path, A, reading, rows="features", layout=layout), name=stem)
+
+    def write(self, folder: Path, f: Factorization, names: Sequence[Sequence[str]]) -> None:
+        """See `Format.write`: tables, as a CSV file's are."""
+        write_tables(folder, f, names)
+
+
+def _check_size(path: Path) -> None:
+    """Refuse what the file's length cannot hold, before anything is allocated."""
+    from scipy.io import mminfo
+
+    rows, cols, entries, kind = mminfo(path)[:4]
+    room = path.stat().st_size * (_INFLATION if path.suffix.lower() == ".gz" else 1)
+    shortest = 4 if kind == "coordinate" else 1  # "1 1\n", or half of "0\n" under symmetry
+    if entries * shortest > room or max(rows, cols) > max(_SURELY_FINE, _EMPTY * entries):
+        raise UnreadableError(
+            f"{path} claims {rows} x {cols} with {entries} entries, which cannot be true of a file "
+            f"of {path.stat().st_size} bytes. It may be truncated or damaged; get it again."
+        )
+
+
+def _names(
+    path: Path, stem: str, shape: tuple[int, int], turned: bool
+) -> tuple[NDArray[np.str_] | None, NDArray[np.str_] | None]:
+    """Names of features and samples from the first of the files that exist beside this one."""
+    own = [f"{stem}_cols.txt", f"{stem}_rows.txt"]
+    beside = ([own[not turned]], [own[turned]])
+    if stem.endswith("matrix"):  # 10x's, perhaps with a prefix
+        prefix = stem.removesuffix("matrix")
+        beside[0].extend([f"{prefix}features.tsv", f"{prefix}genes.tsv"])
+        beside[1].append(f"{prefix}barcodes.tsv")
+    found: list[NDArray[np.str_] | None] = []
+    for files, count, what in zip(beside, shape, ("features", "samples")):
+        both = [path.parent / (name + end) for name in files for end in ("", ".gz")]
+        file = next((candidate for candidate in both if candidate.is_file()), None)
+        names = None if file is None else _lines(file)
+        if names is not None and len(names) != count:
+            raise UnreadableError(
+                f"{file} beside {path} has {len(names)} names, but the matrix has {count} {what}. "
+                f"Correct it or move it away; if the matrix is turned, say what its rows are."
+            )
+        found.append(names)
+    return found[0], found[1]
+
+
+def _lines(file: Path) -> NDArray[np.str_]:
+    """The names in a file: one per line, or 10x's ``ID <tab> SYMBOL``, with IDs to tell twins."""
+    try:
+        with open_text(file) as handle:
+            lines = handle.read().decode("utf-8-sig").splitlines()
+    except (UnicodeDecodeError, EOFError, OSError) as error:
+        raise UnreadableError(
+            f"{file} holds no names ({type(error).__name__}): expected text, one name per line."
+        ) from None
+    cells = [line.split("\t") for line in lines]
+    names = [c[1] if len(c) > 1 and c[1] else c[0] for c in cells]
+    counts = Counter(names)
+    twins = (f"{n} ({c[0]})" if counts[n] > 1 and len(c) > 1 else n for n, c in zip(names, cells))
+    return np.array(list(twins), dtype=np.str_)

@@ -404,7 +404,7 @@ def test_the_ranking_sorts(compared):
 
 
 def test_the_switch_changes_all_sections(compared):
-    runs, page = compared
+    _, page = compared
     assert page.texts("#runs button") == ["a", "b", "c"]
     assert len(page.all(".node")) == 12
     page.click(page.all("#runs button")[2])

@@ -82,7 +82,6 @@ def report_content(
     layout = runs[0].f.layout
     axis = _Axis.of(layout, len(runs[0].f.W[0]), detail.points)
     content: dict[str, Any] = {
-        "name": _short(runs[0].name),
         "kind": layout.kind,
         "show": "bars" if axis is None else "curves",
         "axis": None if axis is None else axis.content(),
@@ -250,6 +249,8 @@ def _color(f: Factorization, block: int) -> str | None:
     if any(abs(waves[i] - nm) > _FAR for i, nm in zip(near, _VISIBLE)):
         return None
     channels = f.basis(1)[near] @ f.codes(1)
+    if channels.min() < -0.05 * channels.max():  # centred data have no colour
+        return None
     return composite(*(block_mean(f.layout.image(c), block) for c in channels))
 
 
@@ -340,8 +341,17 @@ def _tiles(run: Run, layers: list[dict[str, Any]]) -> list[dict[str, str]]:
             mean = layer["truth"]["mean"]
             tiles.append({"what": f"mean MRSA, layer {k}", "value": f"{mean:.3g}", "unit": ""})
     tiles.append({"what": "sweeps", "value": str(run.f.n_iter), "unit": ""})
-    tiles.append({"what": "duration", "value": f"{float(h.time[-1]):.3g}", "unit": "s"})
+    value, unit = _duration(float(h.time[-1]))
+    tiles.append({"what": "duration", "value": value, "unit": unit})
     return tiles
+
+
+def _duration(seconds: float) -> tuple[str, str]:
+    """A number of few digits and its unit."""
+    for unit, size in (("h", 3600.0), ("min", 60.0), ("s", 1.0)):
+        if seconds >= 1.5 * size or (unit == "s" and seconds >= 0.1):
+            return f"{seconds / size:.3g}", unit
+    return f"{1000 * seconds:.3g}", "ms"
 
 
 # --- several runs -------------------------------------------------------------------------------

@@ -2,6 +2,8 @@
 
 const WIDE = 12; // a layer of more components than this gets the page's whole width
 
+const CROWD = 24; // a layer of more word lists than this has them written upwards
+
 const widest = () => Math.max(...run().ranks);
 const holdsWords = () => data.kind === "table" && data.show === "bars";
 
@@ -10,14 +12,19 @@ function nodeSize(count, width) {
   const limits = holdsWords() ? [88, 132] : data.kind === "table" ? [64, 132] : [20, 132];
   const gap = count <= WIDE ? 16 : holdsWords() ? 12 : 5;
   const side = Math.min(Math.max(width / count - gap, limits[0]), limits[1]);
-  if (holdsWords()) return { w: side, h: 66, gap };
+  if (holdsWords()) return count > CROWD ? { w: 32, h: 104, gap: 10, upright: true } : { w: side, h: 66, gap };
   if (data.kind === "table") return { w: side, h: side * 0.6, gap };
-  const ratio = Math.min(Math.max(data.picture.rows / data.picture.cols, 0.4), 1.6);
-  return ratio > 1 ? { w: side / ratio, h: side, gap } : { w: side, h: side * ratio, gap };
+  return { ...fitted(side), gap };
+}
+
+// Width and height of a picture whose longer side is given.
+function fitted(side) {
+  const ratio = Math.min(Math.max(data.picture.rows / data.picture.cols, 0.4), 2.5);
+  return ratio > 1 ? { w: side / ratio, h: side } : { w: side, h: side * ratio };
 }
 
 // Centres of the nodes: halfway between even spacing and the mean place of what each node is made
-// of, then pushed apart in the layer's order.
+// of (a crowd just evenly), then pushed apart in the layer's order.
 function nodeCentres(width) {
   const centres = [];
   run().layers.forEach((layer, l) => {
@@ -26,7 +33,7 @@ function nodeCentres(width) {
     const room = size.w + size.gap;
     const wanted = order.map((k, place) => {
       const even = (width * (place + 0.5)) / order.length;
-      if (l === 0) return even;
+      if (l === 0 || order.length > WIDE) return even;
       const total = links[k].reduce((sum, share) => sum + share, 0);
       const mean = links[k].reduce((sum, share, j) => sum + share * centres[l - 1][j], 0);
       return total > 0 ? (even + mean / total) / 2 : even;
@@ -56,7 +63,7 @@ function drawGraph() {
     });
     const height = y - space + 6;
     const picture = svg("svg", { width, height, role: "group", "aria-label": "Layer graph" });
-    sizes.slice(1).forEach((size, l) => picture.append(...linkLines(l + 2, centres, tops, sizes)));
+    for (let layer = 2; layer <= sizes.length; layer++) picture.append(...linkLines(layer, centres, tops, sizes));
     run().layers.forEach((layer, l) => {
       layer.order.forEach((k) => picture.append(graphNode(l + 1, k, centres[l][k], tops[l], sizes[l])));
     });
@@ -76,6 +83,7 @@ function linkLines(layer, centres, tops, sizes) {
   const to = tops[layer - 1] - 3;
   const thickest = widest() > WIDE ? 8 : 16;
   const lines = [];
+  const labels = [];
   layerOf(layer).links.forEach((shares, i) => shares.forEach((share, j) => {
     if (share < SMALLEST_LINK) return;
     const [a, b, middle] = [centres[layer - 2][j], centres[layer - 1][i], (from + to) / 2];
@@ -86,9 +94,14 @@ function linkLines(layer, centres, tops, sizes) {
       "data-from": `${layer - 1}/${j}`,
       "data-to": `${layer}/${i}`,
     }, svg("title", {}, `${title(layer - 1, j)} → ${title(layer, i)}: ${whole(share)}`)));
+    labels.push(shareLabel(share, a, from + 15, `${layer}/${i}`), shareLabel(share, b, to - 7, `${layer - 1}/${j}`));
   }));
-  return lines;
+  return [...lines, ...labels];
 }
+
+// A link's share in words, at its far end: seen while the node at the other end is chosen.
+const shareLabel = (share, x, y, of) =>
+  svg("text", { class: "share", x, y, "text-anchor": "middle", "data-of": of }, `${Math.round(100 * share)}%`);
 
 // What stands for a component: its picture, its curve or its first words.
 function emblem(layer, k, x, y, size, r = run()) {
@@ -98,6 +111,10 @@ function emblem(layer, k, x, y, size, r = run()) {
   }
   if (content.curves) {
     return [svg("g", { transform: `translate(${x} ${y})` }, ...sparkline(content.curves[k], size.w, size.h))];
+  }
+  if (size.upright) {
+    return content.top[k].slice(0, 2).map(([word], i) =>
+      svg("text", { class: "word", transform: `translate(${x + 13 + 13.5 * i} ${y + size.h - 5}) rotate(-90)` }, clip(word, 15)));
   }
   return content.top[k].slice(0, 4).map(([word], i) =>
     svg("text", { class: "word", x: x + 7, y: y + 15 + 14.5 * i }, clip(word, Math.floor((size.w - 12) / 6))));
@@ -126,6 +143,15 @@ function graphNode(layer, k, centre, top, size) {
   svg("text", { class: "name", x: centre, y: top + size.h + 16, "text-anchor": "middle" }, clip(layerOf(layer).names[k], room)));
 }
 
+// Scrolls the graph, and not the page, until the node is in sight.
+function bringIntoSight(layer, k) {
+  const host = byId("graph").getBoundingClientRect();
+  const node = nodeElement(layer, k).getBoundingClientRect();
+  if (node.left < host.left || node.right > host.right) {
+    byId("graph").scrollLeft += (node.left + node.right - host.left - host.right) / 2;
+  }
+}
+
 const nodeElement = (layer, k) => byId("graph").querySelector(`[data-node="${layer}/${k}"]`);
 
 // Left and right along a layer, up and down to the strongest relative.
@@ -146,7 +172,8 @@ function nodeKey(event, layer, k) {
   }[event.key];
   if (next) {
     event.preventDefault();
-    nodeElement(next.layer, next.k).focus();
+    nodeElement(next.layer, next.k).focus({ preventScroll: true });
+    bringIntoSight(next.layer, next.k);
   }
 }
 
@@ -169,4 +196,5 @@ function light() {
     const { from, to } = link.dataset;
     link.classList.toggle("near", from === chosen || to === chosen);
   }
+  for (const label of host.querySelectorAll(".share")) label.classList.toggle("near", label.dataset.of === chosen);
 }

@@ -158,7 +158,7 @@ function drawMapSection(layer) {
     grid.append(el("figure", {}, el("figcaption", {}, heading), canvas, scale));
   };
   if (run().color) add((run().trueColor ??= { codes: run().color }), "color", "True colour", null);
-  content.order.forEach((k) => add(content.maps[k], "amount", title(layer, k), () => choose(layer, k)));
+  content.order.forEach((k) => add(content.maps[k], "amount", title(layer, k), () => visit(layer, k)));
   if (run().residual) add(run().residual, "residual", "Residual", null);
   const readout = el("aside", { class: "readout", "aria-live": "polite" });
   showPixel = (pixel) => replace(readout, ...pixelReadout(pixel));

@@ -7,7 +7,13 @@ function choose(layer, k) {
   light();
   drawDetails();
   markComponents();
-  nodeElement(layer, k)?.scrollIntoView({ block: "nearest", inline: "nearest" });
+  bringIntoSight(layer, k);
+}
+
+// From elsewhere on the page: the choice, and the way to where it is shown.
+function visit(layer, k) {
+  choose(layer, k);
+  byId("layers").scrollIntoView();
 }
 
 function chooseRun(index) {
@@ -105,7 +111,7 @@ function drawDetails() {
 function drawCurve(host, layer, k, truth) {
   const { x, label, pieces, binned } = data.axis;
   const y = truth ? scaledCurve(layer, k) : layerOf(layer).curves[k];
-  const series = [{ label: truth ? "fit" : "", x, y, color: ACCENT }];
+  const series = [{ label: truth ? "fit" : "value", x, y, color: ACCENT }];
   if (truth) series.push({ label: `truth: ${truth.name}`, x, y: truth.curve, color: "#444", dash: true });
   lineChart(host, series, {
     xLabel: label,
@@ -153,7 +159,7 @@ function drawComponents() {
 }
 
 const componentButton = (layer, k, ...children) =>
-  el("button", { type: "button", class: "component", "data-component": `${layer}/${k}`, on: { click: () => choose(layer, k) } },
+  el("button", { type: "button", class: "component", "data-component": `${layer}/${k}`, on: { click: () => visit(layer, k) } },
     ...children, el("span", { class: "component-name", title: title(layer, k) }, title(layer, k)));
 
 function markComponents() {
@@ -178,7 +184,7 @@ function drawColumns(layer) {
     const figure = content.top
       ? bars(content.top[k].slice(0, 10))
       : svg("svg", { width: 210, height: 110, "aria-hidden": true }, ...sparkline(content.curves[k], 210, 110));
-    const heading = el("button", { type: "button", class: "plain", on: { click: () => choose(layer, k) } }, title(layer, k));
+    const heading = el("button", { type: "button", class: "plain", on: { click: () => visit(layer, k) } }, title(layer, k));
     return el("div", { class: "column", "data-component": `${layer}/${k}` }, el("h3", {}, heading), figure);
   })));
 }
@@ -257,7 +263,7 @@ function truthOfLayer(truth, layer) {
     el("thead", {}, el("tr", {}, ...["truth", "component", "MRSA"].map((h) => el("th", { scope: "col" }, h)))),
     el("tbody", {}, ...rows.map(({ name, k, mrsa }) => el("tr", {},
       el("td", {}, name),
-      el("td", {}, el("button", { type: "button", class: "plain", on: { click: () => choose(layer, k) } }, String(k + 1))),
+      el("td", {}, el("button", { type: "button", class: "plain", on: { click: () => visit(layer, k) } }, String(k + 1))),
       el("td", { class: "number" }, num(mrsa))))));
   const curves = data.show !== "curves" ? null : el("div", { class: "overlays" }, ...rows.map(({ name, k, curve, mrsa }) =>
     el("figure", {},
@@ -352,16 +358,10 @@ function sideCell(index, layer, k, count, best) {
   const i = truth ? truth.order.indexOf(k) : -1;
   return el("button", {
     type: "button", class: "side-cell", "aria-label": `${r.label}, layer ${layer}, component ${k + 1}`,
-    on: { click: () => { chooseRun(index); choose(layer, k); } },
+    on: { click: () => { chooseRun(index); visit(layer, k); } },
   },
   svg("svg", { width: size.w, height: size.h, "aria-hidden": true }, ...emblem(layer, k, 0, 0, size, r)),
   i >= 0 ? el("span", { class: truth.distances[i] === best ? "hint best" : "hint" }, `MRSA ${num(truth.distances[i])}`) : null);
-}
-
-// Width and height of a picture whose longer side is given.
-function fitted(side) {
-  const ratio = Math.min(Math.max(data.picture.rows / data.picture.cols, 0.4), 2.5);
-  return ratio > 1 ? { w: side / ratio, h: side } : { w: side, h: side * ratio };
 }
 
 // --- settings -----------------------------------------------------------------------------------

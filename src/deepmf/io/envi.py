@@ -77,11 +77,10 @@ class Envi(Format):
 
 def open_raw(path: Path) -> tuple[Header, NDArray]:
     """The header, and the numbers as lines x samples x bands, memory-mapped."""
-    if path.suffix.lower() == ".hdr":
-        beside, data = path, _data_file(path)
-    else:
-        beside, data = _header_file(path), path
+    alone = path.suffix.lower() == ".hdr"
+    beside = path if alone else _header_file(path)
     header = read_header(beside)
+    data = _data_file(path) if alone else path
     shape = tuple(_whole(beside, header, key) for key in ("lines", "samples", "bands"))
     interleave = header.get("interleave", "bsq").lower()
     kind = _TYPES.get(_whole(beside, header, "data type"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -56,7 +57,8 @@ class NetCdf(Format):
             self._save(ds, folder / f"codes-layer-{layer}{self.suffix}")
 
     def _save(self, ds: xarray.Dataset, path: Path) -> None:
-        ds.to_netcdf(path, engine="h5netcdf", encoding={"codes": {"zlib": True}})
+        ds["codes"].encoding["zlib"] = True
+        ds.to_netcdf(path, engine="h5netcdf")
 
     @contextmanager
     def _groups(self, path: Path) -> Iterator[Groups]:
@@ -73,7 +75,8 @@ class NetCdf(Format):
             need("h5netcdf", "cubes", "Reading NetCDF files")
             return xr.open_groups(path, engine="h5netcdf", **options)
         if path.is_file() and begins(path, b"CDF"):
-            return {"/": xr.open_dataset(path, engine="scipy", **options)}
+            whole = BytesIO(path.read_bytes())  # SciPy leaves a broken file open
+            return {"/": xr.open_dataset(whole, engine="scipy", **options)}
         raise UnreadableError(f"{path} is not a NetCDF file: it begins otherwise.")
 
 
@@ -88,7 +91,13 @@ class Zarr(NetCdf):
         need("zarr", "cubes", "Reading Zarr stores")
         if not path.is_dir():
             raise UnreadableError(f"{path} is not a Zarr store: that is a folder.")
-        return xr.open_groups(path, engine="zarr", consolidated=False, **options)
+        try:
+            return xr.open_groups(path, engine="zarr", consolidated=False, **options)
+        except (OSError, LookupError, ValueError) as error:
+            raise UnreadableError(
+                f"{path} is not a whole Zarr group of arrays with named dimensions, such as "
+                f"xarray's to_zarr writes ({type(error).__name__})."
+            ) from error
 
     def _save(self, ds: xarray.Dataset, path: Path) -> None:
         ds.to_zarr(path, mode="w", zarr_format=2, consolidated=True)

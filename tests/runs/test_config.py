@@ -5,7 +5,7 @@ import tomllib
 import pytest
 
 from deepmf.io import Reading, UnreadableError
-from deepmf.runs.config import FIT_SETTINGS, Config, ConfigError, spec
+from deepmf.runs.config import FIT_DEFAULTS, Config, ConfigError, spec
 
 
 def test_a_file_says_what_was_set(tmp_path):
@@ -126,5 +126,5 @@ def test_what_they_should_not(text, message):
 
 
 def test_every_argument_of_factorize_can_be_said_in_a_file():
-    assert {"ranks", "model", "init", "max_iter", "random_state"} <= set(FIT_SETTINGS)
-    assert not {"X", "callbacks", "panel_size"} & set(FIT_SETTINGS)
+    assert {"ranks", "model", "init", "max_iter", "random_state"} <= set(FIT_DEFAULTS)
+    assert not {"X", "callbacks", "panel_size"} & set(FIT_DEFAULTS)

@@ -88,7 +88,12 @@ def show_layers(run: Run) -> None:
 def _cell(value: object) -> str:
     if isinstance(value, float):
         return f"{value:.3g}" if value < 1000 else f"{value:.0f}"
-    return str(value)
+    return printable(str(value))
+
+
+def printable(text: str) -> str:
+    """Without the control characters that names from files may hold."""
+    return "".join(c if c.isprintable() else "?" for c in text)
 
 
 def progress_bar(what: str, quiet: bool = False) -> Callable[[Iterable[Any], int], Iterator[Any]]:

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from deepmf.cli.console import note, say, sentences, show_layers, sweep_bar
+from deepmf.cli.console import note, printable, say, sentences, show_layers, sweep_bar
 from deepmf.cli.options import (
     FIT_OPTIONS,
     MODEL_OPTION,
@@ -57,7 +57,7 @@ def fit(
         settings.arguments()
         opened = open_data(settings)
         if not quiet:
-            say(f"{opened.name}: {opened.X.shape[0]} features x {opened.X.shape[1]} samples")
+            say(f"{printable(opened.name)}: {opened.X.shape[0]} features x {opened.X.shape[1]} samples")
         total = settings.fit.get("max_iter", 500)
         with sweep_bar(total if isinstance(total, int) else 0, quiet) as watch:
             run = execute(settings, opened, [watch])

@@ -9,7 +9,7 @@ import numpy as np
 import typer
 from scipy import sparse
 
-from deepmf.cli.console import say, sentences, show_layers, table
+from deepmf.cli.console import printable, say, sentences, show_layers, table
 from deepmf.cli.options import READING_OPTIONS, reading_of, takes
 from deepmf.dataset import Dataset
 
@@ -41,11 +41,12 @@ def info(
 
 def _show_data(data: Dataset, kind: str) -> None:
     X: Any = data.X
+    is_sparse = sparse.issparse(X)
     layout = data.layout
     m, n = X.shape
     rows: list[list[str]] = [["name", data.name], ["format", kind]]
     rows.append(["size", f"{m} features x {n} samples, {X.dtype}"])
-    if sparse.issparse(X):
+    if is_sparse:
         rows.append(["nonzero", f"{X.nnz} ({X.nnz / (m * n):.2%})"])
         values = X.data if X.nnz else np.zeros(1)
     else:
@@ -80,7 +81,7 @@ def _show_run(folder: Path) -> None:
     from deepmf.runs.store import load_run
 
     run = load_run(folder)
-    say(f"{run.name}: {run.f!r}")
+    say(f"{printable(run.name)}: {run.f!r}")
     rows = [[k, v] for k, v in run.facts.items()]
     table(["", ""], rows)
     show_layers(run)

@@ -5,11 +5,13 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from deepmf.datasets.catalogue import CATALOGUE
 from deepmf.io import Reading
 from deepmf.names import STARTS, known
 from deepmf.runs.config import Config, spec
@@ -153,6 +155,9 @@ def config_of(data: str | None, config: Path | None, given: Mapping[str, Any]) -
         reading=Reading(**{**vars(base.reading), **answers}),
         fit=base.fit,
     )
+    entry = CATALOGUE.get(chosen.path.removeprefix("dataset:"))
+    if entry is not None:
+        chosen = replace(chosen, fit={"ranks": list(entry.ranks), **chosen.fit})
     return chosen.updated(**_settings(given))
 
 

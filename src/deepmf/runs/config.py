@@ -15,7 +15,11 @@ from deepmf.io import Reading
 from deepmf.names import known
 
 _NOT_IN_FILES = ("X", "callbacks", "panel_size")
-FIT_SETTINGS = tuple(p for p in inspect.signature(factorize).parameters if p not in _NOT_IN_FILES)
+FIT_DEFAULTS = {
+    name: None if parameter.default is inspect.Parameter.empty else parameter.default
+    for name, parameter in inspect.signature(factorize).parameters.items()
+    if name not in _NOT_IN_FILES
+}
 """What ``[fit]`` may hold: the arguments of `factorize` that a file can say."""
 
 _KINDS = {
@@ -83,7 +87,7 @@ class Config:
         given, fit = ({**_table(content, name, file)} for name in ("input", "fit"))
         answers = [f.name for f in fields(Reading)]
         check_keys(given, ("path", "truth", "scale", *answers), f"[input] of {file}")
-        check_keys(fit, FIT_SETTINGS, f"[fit] of {file}")
+        check_keys(fit, tuple(FIT_DEFAULTS), f"[fit] of {file}")
         near = file.parent
         path = _beside(near, given.pop("path", ""), file)
         truth = given.pop("truth", [])

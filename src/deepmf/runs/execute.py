@@ -19,7 +19,7 @@ from deepmf.fit import Callback
 from deepmf.io import read
 from deepmf.io.truth import read_truth
 from deepmf.plots.residual import relative_residual
-from deepmf.runs.config import Config, ConfigError
+from deepmf.runs.config import FIT_DEFAULTS, Config, ConfigError
 from deepmf.runs.run import Run
 from deepmf.runs.scaling import scaled
 
@@ -84,7 +84,7 @@ def truth_by_layer(data: Dataset, ranks: Sequence[int]) -> dict[int, Truth]:
 
 def resolved(config: Config, f: Factorization, arguments: dict[str, Any]) -> Config:
     """The settings with every choice spelled out, so that new defaults change nothing."""
-    return replace(config, fit={**arguments, **f.problem.spec()})
+    return replace(config, fit={**FIT_DEFAULTS, **arguments, **f.problem.spec()})
 
 
 def facts(config: Config, data: Dataset, seconds: float) -> dict[str, str]:

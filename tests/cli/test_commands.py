@@ -1,0 +1,277 @@
+"""The command line as users meet it: files in, folders out, one sentence for a mistake."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import resource
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from deepmf import Factorization
+from deepmf.cli.app import app
+from deepmf.datasets import simulated_scene
+from deepmf.runs.folder import MARK
+
+SCENE = simulated_scene(rows=32, cols=32, bands=24)
+
+
+def run(*arguments: object, code: int = 0):
+    result = CliRunner().invoke(app, [str(a) for a in arguments])
+    assert result.exit_code == code, result.output
+    return result
+
+
+def refuse(*arguments: object) -> str:
+    """The one sentence a mistake gets."""
+    result = run(*arguments, code=2)
+    lines = result.stderr.strip().splitlines()
+    assert len(lines) == 1, lines
+    assert lines[0].startswith("deepmf: ")
+    return lines[0]
+
+
+@pytest.fixture
+def cube(tmp_path) -> Path:
+    path = tmp_path / "cube.npy"
+    np.save(path, SCENE.X.T.reshape(32, 32, 24))
+    return path
+
+
+QUICK = ("--max-iter", 3, "--tol", 0)
+
+
+@pytest.fixture
+def done(cube, tmp_path) -> Path:
+    out = tmp_path / "run"
+    run("fit", cube, "--ranks", "6,4,2", "--min-volume", 10, "--init", "snpa", *QUICK, "-o", out)
+    return out
+
+
+def test_fit_leaves_a_whole_folder(done):
+    names = {p.name for p in done.iterdir()}
+    assert names >= {
+        MARK,
+        "factors.npz",
+        "config.toml",
+        "summary.json",
+        "history.csv",
+        "components-layer-1.csv",
+        "links-layer-2.csv",
+        "codes-layer-3.npy",
+        "residual.npy",
+        "report.html",
+    }
+    f = Factorization.load(done / "factors.npz")
+    assert f.ranks == [6, 4, 2]
+    assert f.layout.image_shape == (32, 32)
+    maps = np.load(done / "codes-layer-2.npy")
+    np.testing.assert_allclose(maps[1], f.layout.image(f.codes(2)[1]))
+    with (done / "components-layer-2.csv").open() as file:
+        rows = list(csv.reader(file))
+    assert rows[0] == ["feature", "1", "2", "3", "4"]
+    np.testing.assert_allclose(np.array(rows[1:], float)[:, 1:], f.basis(2))
+    with (done / "history.csv").open() as file:
+        table = list(csv.DictReader(file))
+    assert [float(r["objective"]) for r in table] == f.history.objective.tolist()
+    summary = json.loads((done / "summary.json").read_text())
+    assert summary["sweeps"] == 3
+    assert summary["layers"][1]["rank"] == 4
+
+
+def test_a_run_is_repeated_from_its_folder(done, tmp_path):
+    run("fit", "--config", done / "config.toml", "-o", tmp_path / "again")
+    a, b = (Factorization.load(p / "factors.npz") for p in (done, tmp_path / "again"))
+    for x, y in zip(a.W + a.H, b.W + b.H):
+        np.testing.assert_array_equal(x, y)
+    assert (done / "config.toml").read_text() == (tmp_path / "again/config.toml").read_text()
+
+
+def test_options_win_over_the_file(done, tmp_path):
+    run("fit", "--config", done / "config.toml", "--max-iter", 1, "-o", tmp_path / "b")
+    assert Factorization.load(tmp_path / "b/factors.npz").n_iter == 1
+
+
+def test_every_setting_per_layer(cube, tmp_path):
+    run(
+        "fit", cube, "--ranks", "4,2", "--model", "data-centric:mu=[2.0]",
+        "--constraint-W", "grouped-sparse:0.3", "--constraint-W", "box:lower=0,upper=5",
+        "--constraint-H", "capped-simplex", "--regularizer-W", "none",
+        "--regularizer-W", "ridge:0.1", "--regularizer-H", "l1:weight=0.01",
+        "--init", "random", "--init", "nndsvd", "--seed", 7, "--augment", 2,
+        "--solver", "pg", "--inner-iter", 4, "--inner-tol", 0.1, "--max-time", 60, *QUICK,
+        "-o", tmp_path / "r", "--no-report", "--quiet",
+    )  # fmt: skip
+    fit = tomllib.loads((tmp_path / "r/config.toml").read_text())["fit"]
+    assert fit["model"] == {"name": "data-centric", "mu": [2.0]}
+    assert fit["constraint_W"][0]["sparsity"] == 0.3
+    assert fit["constraint_W"][1] == {"name": "box", "lower": 0, "upper": 5}
+    assert [c["name"] for c in fit["constraint_H"]] == ["capped-simplex"] * 2
+    assert fit["regularizer_W"][0] == "none"
+    assert fit["regularizer_W"][1]["name"] == "ridge"
+    assert [r["name"] for r in fit["regularizer_H"]] == ["l1", "l1"]
+    assert fit["init"] == ["random", "nndsvd"]
+    assert (fit["random_state"], fit["augment"], fit["inner_iter"]) == (7, 2, 4)
+    assert fit["solver"]["name"] == "pg"
+    assert not (tmp_path / "r/report.html").exists()
+
+
+def test_truth_names_the_components(tmp_path):
+    run("datasets", "simulated", "-o", tmp_path / "s.npz")
+    out = tmp_path / "r"
+    run(
+        "fit", tmp_path / "s.npz", "--truth", tmp_path / "s.npz", "--ranks", "6,4,2",
+        "--min-volume", 10, "--init", "snpa", "--max-iter", 40, "-o", out, "--no-report",
+    )  # fmt: skip
+    summary = json.loads((out / "summary.json").read_text())
+    assert sorted(summary["layers"][0]["components"]) == sorted(simulated_scene().names[0])
+    assert summary["layers"][0]["mrsa"] < 10
+    assert "MRSA" in run("info", out).output
+
+
+def test_quiet_says_nothing(cube, tmp_path):
+    result = run("fit", cube, "--ranks", "3", *QUICK, "-o", tmp_path / "q", "--quiet")
+    assert result.output == ""
+
+
+def test_report_can_be_made_again_and_drawn(done, tmp_path):
+    (done / "report.html").unlink()
+    run("report", done, "--title", "<b>&", "--figures", tmp_path / "figures")
+    page = (done / "report.html").read_text()
+    assert "&lt;b&gt;&amp;" in page
+    assert {"hierarchy.pdf", "maps-layer-1.png", "spectra-layer-2.pdf", "errors.png"} <= {
+        p.name for p in (tmp_path / "figures").iterdir()
+    }
+
+
+def test_compare_ranks_and_keeps_every_run(cube, tmp_path):
+    out = tmp_path / "all"
+    text = run(
+        "compare", cube, "--ranks", "3,2", *QUICK, "--init", "random", "--seeds", 2, "-o", out,
+        "--jobs", 1,
+    ).output  # fmt: skip
+    with (out / "ranking.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert {r["setting"] for r in rows} == {
+        "layer-centric",
+        "data-centric",
+        "multilayer",
+        "trigeorgis",
+    }
+    errors = [float(r["data error 2"]) for r in rows]
+    assert errors == sorted(errors)
+    assert all(float(r["instability"]) > 0 for r in rows)
+    assert rows[0]["setting"] in text
+    for row in rows:
+        assert (out / row["setting"] / "factors.npz").exists()
+    assert (out / "report.html").stat().st_size > 1000
+
+
+def test_compare_settings_from_files(done, cube, tmp_path):
+    (tmp_path / "plain.toml").write_text("[fit]\nranks = [2]\nmax_iter = 2\ntol = 0.0\n")
+    run(
+        "compare", cube, "--config", done / "config.toml", "--config", tmp_path / "plain.toml",
+        "-o", tmp_path / "c", "--jobs", 1,
+    )  # fmt: skip
+    assert (tmp_path / "c/plain/factors.npz").exists()
+    assert (tmp_path / "c/config/factors.npz").exists()
+
+
+def test_info_on_files_and_data_sets(cube, done):
+    text = run("info", cube).output
+    assert "24 features x 1024 samples" in text
+    assert "a scene of 32 x 32 pixels" in text
+    assert "mapped" in text
+    assert "relative squared data errors" in run("info", done).output
+    assert "vegetation" in run("info", "dataset:simulated").output
+
+
+def test_datasets_are_listed():
+    text = run("datasets").output
+    assert "simulated" in text
+    assert "built in" in text
+
+
+def test_ranks_default_for_a_named_data_set(tmp_path):
+    run("fit", "dataset:synthetic", *QUICK, "-o", tmp_path / "s", "--no-report")
+    assert Factorization.load(tmp_path / "s/factors.npz").ranks == [6, 3]
+
+
+# --- mistakes --------------------------------------------------------------------------------
+
+
+def test_mistakes_get_one_sentence(cube, tmp_path):
+    out = ("-o", tmp_path / "never")
+    assert "no file" in refuse("fit", tmp_path / "none.npy", "--ranks", 3, *out)
+    assert "No ranks" in refuse("fit", cube, *out)
+    assert "No data" in refuse("fit", "--ranks", 3, *out)
+    assert "6,4,2" in refuse("fit", cube, "--ranks", "six", *out)
+    assert "at least 1" in refuse("fit", cube, "--ranks", "0", *out)
+    assert "Unknown model" in refuse("fit", cube, "--ranks", 3, "--model", "deep", *out)
+    assert "Unknown init" in refuse("fit", cube, "--ranks", 3, "--init", "luck", *out)
+    assert "3 entries for 2" in refuse(
+        "fit", cube, "--ranks", "3,2", *("--constraint-W", "simplex") * 3, *out
+    )
+    assert "not both" in refuse(
+        "fit", cube, "--ranks", 3, "--min-volume", 1, "--regularizer-W", "ridge", *out
+    )
+    assert "ROWSxCOLS" in refuse("fit", cube, "--ranks", 3, "--image", "big", *out)
+    assert "features or samples" in refuse("fit", cube, "--ranks", 3, "--rows", "pixels", *out)
+    assert "Unknown data set" in refuse("fit", "dataset:mars", "--ranks", 3, *out)
+    assert "one of tfidf" in refuse("fit", cube, "--ranks", 3, "--scale", "max", *out)
+    assert "suffix" in refuse("info", __file__)
+    assert "not a run" in refuse("report", tmp_path)
+    assert "no folder" in refuse("report", tmp_path / "nothing")
+    assert "same name" in refuse(
+        "compare", cube, "--ranks", 3, "--model", "multilayer", "--model", "multilayer", *out
+    )
+    assert not (tmp_path / "never").exists()
+
+
+def test_an_existing_folder_is_refused(cube, done):
+    assert "--overwrite" in refuse("fit", cube, "--ranks", 3, "-o", done)
+    (done / "stray").write_text("")
+    run("fit", cube, "--ranks", 3, *QUICK, "-o", done, "--overwrite")
+    assert not (done / "stray").exists()
+    assert Factorization.load(done / "factors.npz").ranks == [3]
+
+
+def test_a_damaged_run_is_said(done):
+    (done / "summary.json").write_text("{")
+    assert "not a whole run" in refuse("report", done)
+    (done / "factors.npz").write_bytes(b"PK")
+    assert "not a whole deepmf factorization" in refuse("info", done)
+
+
+def test_names_with_control_characters_do_not_reach_the_terminal(tmp_path):
+    np.save(tmp_path / "x.npy", np.random.default_rng(0).random((3, 5)))
+    (tmp_path / "names.txt").write_text("a\x1b[31m\nb\nc\n")
+    assert "\x1b" not in run("info", tmp_path / "x.npy", "--features", tmp_path / "names.txt").output
+
+
+def test_no_space_left(cube, tmp_path):
+    """A real limit on the size of files, in a process of its own."""
+    code = (
+        "import signal, sys; signal.signal(signal.SIGXFSZ, signal.SIG_IGN);"
+        "from deepmf.cli import main; main()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, "fit", str(cube), "--ranks", "3", "--max-iter", "2",
+         "-o", str(tmp_path / "full")],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "NUMBA_DISABLE_JIT": "1"},
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000)),
+    )  # fmt: skip
+    assert done.returncode == 2, done.stderr
+    assert done.stderr.count("\n") == 1
+    assert "Traceback" not in done.stderr
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["cube.npy"]

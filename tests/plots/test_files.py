@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 import pickle
 import re
+import subprocess
+import sys
 from itertools import pairwise
 
 import matplotlib as mpl
@@ -88,3 +90,8 @@ def test_panels_fit_the_column(fig):
     titles = [ax.title.get_window_extent() for ax in fig.axes if ax.get_title()]
     for a, b in pairwise(titles):
         assert a.x1 <= b.x0 or a.y0 != b.y0
+
+
+def test_matplotlib_is_loaded_by_the_first_picture_only():
+    code = "import sys, deepmf.plots; sys.exit('matplotlib' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], timeout=120, check=False).returncode == 0

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from deepmf.plots.graph import ROOMY, Graph, Link
+from deepmf.plots.graph import ROOMY, Graph, Link, Tie
 from deepmf.plots.style import SMALL, color, write
 
 if TYPE_CHECKING:
@@ -50,8 +50,9 @@ class Arrow(NamedTuple):
 
 def draw_arrows(ax: Axes, graph: Graph) -> None:
     """All links of the graph."""
-    arrows = [_arrow(graph, link) for link in sorted(graph.links, key=lambda k: -k.share)]
-    widest = 2.0 if graph.forest else 4.5
+    strongest = sorted(graph.ties, key=lambda tie: -tie.link.share)
+    arrows = [_arrow(graph, tie) for tie in strongest]
+    widest = 1.6 if graph.forest else 4.5
     for arrow in arrows:
         _draw(ax, arrow, widest)
     if graph.pitch >= ROOMY:
@@ -79,10 +80,9 @@ def _overlap(a: Spot, b: Spot) -> bool:
     return abs(a.x - b.x) < 0.29 and abs(a.y - b.y) < 0.11
 
 
-def _arrow(graph: Graph, link: Link) -> Arrow:
-    above, below = graph.places[link.above], graph.places[link.below]
-    top = below.y + graph.box[1] + graph.name + 0.01
-    return Arrow(Spot(above.x, above.y), Spot(below.x, top), link)
+def _arrow(graph: Graph, tie: Tie) -> Arrow:
+    top = tie.end.y + graph.box[1] + graph.name + 0.01
+    return Arrow(Spot(*tie.start), Spot(tie.end.x, top), tie.link)
 
 
 def _draw(ax: Axes, arrow: Arrow, widest: float) -> None:

@@ -38,6 +38,11 @@ class Size(NamedTuple):
     aspect: float
     """Height / width."""
 
+    def box(self, cell: float) -> tuple[float, float]:
+        """Width and height within a cell, which tall pictures do not fill."""
+        wide = min(0.86 * cell, 1.3 * self.largest / self.aspect)
+        return wide, wide * self.aspect
+
 
 class Place(NamedTuple):
     """Of a thumbnail: the middle of its lower edge."""
@@ -54,6 +59,14 @@ class Link(NamedTuple):
     share: float
 
 
+class Tie(NamedTuple):
+    """A link on paper."""
+
+    link: Link
+    start: Place
+    end: Place
+
+
 @dataclass(frozen=True)
 class Graph:
     """A drawing of layers, the first on top."""
@@ -66,12 +79,17 @@ class Graph:
     """Room for a thumbnail with its gaps, from left to right."""
     name: float
     """Height of the line above a thumbnail."""
-    places: dict[Node, Place]
-    links: list[Link]
+    places: list[tuple[Node, Place]]
+    ties: list[Tie]
     layers: list[tuple[int, float]]
     """Layer numbers and the height of the middle of their thumbnails."""
     forest: bool
     """Whether each component has its strongest link alone."""
+
+    @property
+    def repeats(self) -> bool:
+        """Whether a component that has more than a line of others above it is shown again."""
+        return len({node for node, _ in self.places}) < len(self.places)
 
 
 def layer_graph(f: Factorization, size: Size, width: float, title: float) -> Graph:
@@ -91,8 +109,8 @@ def _rows(f: Factorization, size: Size, width: float, title: float) -> Graph:
     widest = max(f.ranks)
     cell = min((width - _LEFT - _RIGHT) / widest, 1.25 * size.largest)
     width = _LEFT + cell * widest + _RIGHT
-    box = (0.86 * cell, 0.86 * cell * size.aspect)
-    name, gap = 0.15, max(0.45, 0.6 * box[1])
+    box = size.box(cell)
+    name, gap = 0.15, max(0.45, 0.6 * min(box))
     row = name + box[1] + gap
     height = title + f.depth * row - gap + _EDGE
     places, layers = {}, []
@@ -103,7 +121,8 @@ def _rows(f: Factorization, size: Size, width: float, title: float) -> Graph:
             x = _LEFT + cell * widest * (position + 0.5) / len(order)
             places[layer, int(k)] = Place(x, y)
     links = [link for link in _links(f) if link.share >= SMALLEST_LINK]
-    return Graph(width, height, box, cell, name, places, links, layers, forest=False)
+    ties = [Tie(link, places[link.above], places[link.below]) for link in links]
+    return Graph(width, height, box, cell, name, [*places.items()], ties, layers, forest=False)
 
 
 def _uncrossed_orders(f: Factorization) -> list[NDArray[np.intp]]:
@@ -125,14 +144,37 @@ def _links(f: Factorization) -> Iterator[Link]:
 # --- families ------------------------------------------------------------------------------------
 
 
+class Member(NamedTuple):
+    """A component of a family."""
+
+    node: Node
+    x: float
+    """Distance of its middle from the family's left edge, in units."""
+    link: Link | None = None
+    """Down to another member."""
+
+
+class Family(NamedTuple):
+    """A component, the last member, below those that have their largest share in it."""
+
+    members: list[Member]
+    span: int
+    """Width in units, of one thumbnail each."""
+
+
 def _forest(f: Factorization, size: Size, width: float, title: float) -> Graph:
     """Families in lines like words of a text, at the largest size that a page has room for."""
     strongest = _strongest_links(f)
-    families = [_family(strongest, (f.depth, k)) for k in range(f.ranks[-1])]
-    fits = (width - _LEFT - _RIGHT) / max(span for _, span in families)
-    for unit in np.linspace(1.12 * size.largest, 1.12 * size.smallest, _STEPS):
-        graph = _lines(f, families, min(float(unit), fits), size.aspect, width, title)
-        if graph.height <= PAGE_HEIGHT:
+    largest = min(size.largest, 2 * size.smallest)
+    for unit in np.linspace(1.12 * largest, 1.12 * size.smallest, _STEPS).tolist():
+        room = max(1, int((width - _LEFT - _RIGHT) / unit))
+        families = [
+            family
+            for root in range(f.ranks[-1])
+            for family in _families(strongest, (f.depth, root), room)
+        ]
+        graph = _lines(f, families, unit, size.box(unit), width, title)
+        if graph.height <= PAGE_HEIGHT and not graph.repeats:
             break
     return graph
 
@@ -149,42 +191,60 @@ def _strongest_links(f: Factorization) -> dict[Node, list[Link]]:
     return found
 
 
-Family = tuple[list[tuple[Node, float, Link | None]], int]
-"""Components with their distances from the left edge in units, their links down; the width."""
+def _families(strongest: dict[Node, list[Link]], root: Node, room: int) -> list[Family]:
+    """The family of a component, in several parts, each with the component, if it is too wide."""
+    parts = [
+        Family([*family.members[:-1], family.members[-1]._replace(link=link)], family.span)
+        for link in strongest.get(root, [])
+        for family in _families(strongest, link.above, room)
+    ]
+    groups: list[list[Family]] = [[]]
+    for part in parts:
+        if groups[-1] and sum(p.span for p in groups[-1]) + part.span > room:
+            groups.append([])
+        groups[-1].append(part)
+    return [_joined(group, root) for group in groups]
 
 
-def _family(strongest: dict[Node, list[Link]], root: Node, link: Link | None = None) -> Family:
-    members: list[tuple[Node, float, Link | None]] = []
-    span = 0
-    for up in strongest.get(root, []):
-        above, wide = _family(strongest, up.above, up)
-        members += [(node, span + x, tie) for node, x, tie in above]
-        span += wide
-    span = max(span, 1)
-    return [*members, (root, span / 2, link)], span
+def _joined(parts: list[Family], root: Node) -> Family:
+    """Families side by side, above their common root."""
+    members, span = [], 0
+    for part in parts:
+        members += [member._replace(x=span + member.x) for member in part.members]
+        span += part.span
+    return Family([*members, Member(root, max(span, 1) / 2)], max(span, 1))
 
 
 def _lines(
-    f: Factorization, families: list[Family], unit: float, aspect: float, width: float, title: float
+    f: Factorization,
+    families: list[Family],
+    unit: float,
+    box: tuple[float, float],
+    width: float,
+    title: float,
 ) -> Graph:
-    box = (0.86 * unit, 0.86 * unit * aspect)
-    name, gap = 0.13 if unit > 0.2 else 0.09, 0.2 if unit < ROOMY else 0.36
+    widest = unit * max(family.span for family in families)
+    name, gap = 0.13, float(np.clip(0.1 * widest, 0.2 if unit < ROOMY else 0.36, 0.45))
     row = name + box[1] + gap
-    starts = _flow([span * unit for _, span in families], 0.3 * unit, width - _LEFT - _RIGHT)
-    count = 1 + max(line for line, _ in starts)
-    between = 0.15
-    height = title + count * (f.depth * row - gap + between) + _EDGE
-    places, links, layers = {}, [], []
+    line_height = f.depth * row - gap + 0.15
+    starts = _flow([family.span * unit for family in families], 0.3 * unit, width - _LEFT - _RIGHT)
+    height = title + (1 + starts[-1][0]) * line_height + _EDGE
+    places: list[tuple[Node, Place]] = []
+    ties = []
     for (members, _), (line, left) in zip(families, starts):
-        top = height - title - line * (f.depth * row - gap + between)
-        for (layer, k), x, link in members:
-            y = top - (layer - 1) * row - name - box[1]
-            places[layer, k] = Place(_LEFT + left + x * unit, y)
-            layers.append((layer, y + box[1] / 2))
-            if link is not None and link.share > 0:
-                links.append(link)
-    marks = sorted(set(layers))
-    return Graph(width, height, box, unit, name, places, links, marks, forest=True)
+        top = height - title - line * line_height
+        own = {
+            node: Place(_LEFT + left + x * unit, top - (node[0] - 1) * row - name - box[1])
+            for node, x, _ in members
+        }
+        places += own.items()
+        ties += [
+            Tie(link, own[link.above], own[link.below])
+            for _, _, link in members
+            if link is not None and link.share > 0
+        ]
+    layers = sorted({(layer, place.y + box[1] / 2) for (layer, _), place in places})
+    return Graph(width, height, box, unit, name, places, ties, layers, forest=True)
 
 
 def _flow(widths: list[float], space: float, room: float) -> list[tuple[int, float]]:

@@ -81,13 +81,14 @@ def _note(f: Factorization, graph: Graph, thumbnails: Thumbnails) -> str:
     if f.depth == 1:
         return thumbnails.note
     which = "the largest share of each component" if graph.forest else "shares of 10 % or more"
-    return f"arrows: {which}, as wide as the share; {thumbnails.note}"
+    again = "; a component is repeated where a line is full" if graph.repeats else ""
+    return f"arrows: {which}, as wide as the share; {thumbnails.note}{again}"
 
 
 def _draw_nodes(ax: Axes, graph: Graph, thumbnails: Thumbnails, labels: list[list[str]]) -> None:
     wide, tall = graph.box
     points = min(NORMAL, 72 * 0.75 * graph.name)
-    for (layer, k), (x, y) in graph.places.items():
+    for (layer, k), (x, y) in graph.places:
         thumbnails.draw(ax, (x - wide / 2, x + wide / 2, y, y + tall), layer, k)
         name = shorten(labels[layer - 1][k], graph.pitch, points)
         write(ax, x, y + tall + 0.015, name, points)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from math import prod
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -99,13 +99,24 @@ def draw_image(ax: Axes, picture: Array, scale: Scale, **options: Any) -> AxesIm
     )
 
 
-def tidy_bar(bar: Colorbar) -> None:
-    """Few ticks, in small print."""
+def is_flat(picture: Array) -> bool:
+    """Whether it is so wide that a colour bar stands better below it."""
+    return picture.shape[0] < 0.6 * picture.shape[1]
+
+
+def draw_bar(fig: Figure, shown: AxesImage, scale: Scale, axes: Sequence[Axes]) -> Colorbar:
+    """A colour bar for these panels, with few ticks in small print."""
     from matplotlib.ticker import MaxNLocator
 
+    where: Any = "bottom" if is_flat(shown.get_array()) else "right"  # type: ignore[arg-type]
+    shrink = 0.85 if len(axes) == 1 else 0.6
+    bar = fig.colorbar(
+        shown, ax=list(axes), location=where, shrink=shrink, pad=0.03, extend=scale.beyond
+    )
     bar.ax.tick_params(labelsize=SMALL)
     bar.locator = MaxNLocator(5)
     bar.update_ticks()
+    return bar
 
 
 def whole_figure(fig: Figure, bottom: float = 0.0) -> Axes:

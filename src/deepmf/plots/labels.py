@@ -39,9 +39,12 @@ def sample_names(layout: Layout, n: int, names: Sequence[str] | None = None) -> 
 
 
 def shorten(text: str, inches: float, points: float) -> str:
-    """The text, cut with an ellipsis where letters of this size would not fit."""
+    """The text, with an ellipsis in its middle where letters of this size would not fit."""
     room = max(2, int(inches * 72 / (0.58 * points)))
-    return text if len(text) <= room else text[: room - 1].rstrip() + "…"
+    if len(text) <= room:
+        return text
+    end = (room - 1) * 2 // 5  # of names that begin alike, the end tells
+    return text[: room - 1 - end].rstrip() + "…" + text[len(text) - end :].lstrip()
 
 
 def wrap(text: str, inches: float, points: float) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
 from deepmf.factorization import Factorization, layer_number
-from deepmf.plots.images import Picture, Scale, draw_image, tidy_bar, to_picture
+from deepmf.plots.images import Picture, Scale, draw_bar, draw_image, is_flat, to_picture
 from deepmf.plots.labels import component_names, shorten
 from deepmf.plots.style import NORMAL, TITLE, TWO_COLUMNS, Grid, new_figure, note
 
@@ -55,7 +55,8 @@ def plot_maps(
     pictures = [picture(row) for row in codes]
     grid = Grid.of(len(codes), width, smallest=1.4, largest=2.4)
     rows, cols = pictures[0].shape
-    height = min((grid.panel - 0.45) * rows / cols, 2 * grid.panel) + 0.3
+    bar = (0.0, 0.3) if is_flat(pictures[0]) else (0.45, 0.0)
+    height = min((grid.panel - bar[0]) * rows / cols, 2 * grid.panel) + bar[1] + 0.3
     fig = new_figure(grid.columns * grid.panel, grid.rows * height + 0.4)
     axes = list(grid.axes(fig))
     for k, ax in enumerate(axes):
@@ -64,11 +65,9 @@ def plot_maps(
         ax.set_axis_off()
         ax.set_title(shorten(labels[k], grid.panel, NORMAL), fontsize=NORMAL, parse_math=False)
         if scale == "own":
-            bar = fig.colorbar(shown, ax=ax, shrink=0.85, pad=0.03, extend=colours.beyond)
-            tidy_bar(bar)
+            draw_bar(fig, shown, colours, [ax])
     if scale == "shared":
-        bar = fig.colorbar(shown, ax=axes, shrink=0.7, pad=0.02, extend=colours.beyond)
-        tidy_bar(bar)
+        draw_bar(fig, shown, colours, axes)
     fig.suptitle(f"Layer {layer_number(layer, f.depth)}", fontsize=TITLE)
     note(fig, _NOTES[scale])
     return fig

@@ -57,7 +57,8 @@ def plot_pictures(
     picture = to_picture(f, image, "rows")
     pictures = [picture(_unit_max(w)) for w in W.T]
     columns = ceil(sqrt(W.shape[1]))
-    cell = (width - 2 * _MARGIN) / columns
+    cell = min((width - 2 * _MARGIN) / columns, 1.1)
+    margin = (width - columns * cell) / 2
     rows, cols = pictures[0].shape
     size, name = 0.92 * cell, 0.14 if labels else 0.0
     tall = size * rows / cols
@@ -67,7 +68,7 @@ def plot_pictures(
     fig = new_figure(width, height)
     ax = whole_figure(fig)
     for k, shown in enumerate(pictures):
-        left = _MARGIN + k % columns * cell + 0.04 * cell
+        left = margin + k % columns * cell + 0.04 * cell
         top = height - _TITLE - k // columns * pitch - name
         box = (left, left + size, top - tall, top)
         draw_image(ax, shown, scale, extent=box, aspect="auto", gid=f"layer-{layer}-{k + 1}")

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 
 from deepmf.factorization import Factorization, layer_number
-from deepmf.plots.images import Picture, Scale, draw_image, tidy_bar, to_picture
+from deepmf.plots.images import Picture, Scale, draw_bar, draw_image, is_flat, to_picture
 from deepmf.plots.labels import sample_names, shorten
 from deepmf.plots.style import (
     NORMAL,
@@ -147,14 +147,14 @@ def _values(f: Factorization, X: Any, layer: int, residual: ArrayLike | None) ->
 
 def _map(picture: Array, label: str) -> Figure:
     rows, cols = picture.shape
-    fig = new_figure(ONE_COLUMN, min((ONE_COLUMN - 0.8) * rows / cols, 7.0) + 0.35)
+    bar = (0.0, 0.55) if is_flat(picture) else (0.8, 0.0)
+    tall = min((ONE_COLUMN - bar[0]) * rows / cols, 5.0)
+    fig = new_figure(max(tall * cols / rows + bar[0], 2.0), tall + bar[1] + 0.35)
     ax = fig.subplots()
     scale = Scale.of(picture, "magma")
     shown = draw_image(ax, picture, scale)
     ax.set_axis_off()
-    bar = fig.colorbar(shown, ax=ax, shrink=0.9, pad=0.03, extend=scale.beyond)
-    bar.set_label(label, fontsize=NORMAL)
-    tidy_bar(bar)
+    draw_bar(fig, shown, scale, [ax]).set_label(label, fontsize=NORMAL)
     return fig
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import prod
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -40,7 +41,7 @@ class Thumbnails:
 
     def _choose(self, image: Picture | None) -> tuple[Callable[[Axes, Box, int, int], None], Size]:
         f, layout = self.f, self.f.layout
-        if layout.kind == "pictures":
+        if layout.kind == "pictures" or (layout.kind == "table" and _is_of_features(image, f)):
             self._picture = to_picture(f, image, "rows")
             self._signed = any(float(W.min()) < 0 for W in f.W)
             large = "red: positive, blue: negative" if self._signed else "black: large"
@@ -96,6 +97,12 @@ class Thumbnails:
         y = bottom + (top - bottom) * (0.05 + 0.9 * (w - low) / ((high - low) or 1.0))
         draw_frame(ax, box, fill="white")
         ax.plot(x, y, color="0.15", lw=0.7, gid=f"layer-{layer}-{k + 1}")
+
+
+def _is_of_features(image: Picture | None, f: Factorization) -> bool:
+    """Whether a given shape can only be that of a column of W."""
+    m, n = len(f.W[0]), f.H[0].shape[1]
+    return isinstance(image, tuple) and prod(image) == m != n
 
 
 def draw_frame(ax: Axes, box: Box, fill: str = "none") -> None:

@@ -36,6 +36,7 @@ LEVELS = {
     "fit": 9,
     "factorization": 9,
     "factorize": 10,
+    "io": 10,
     "estimators": 11,
 }
 # Leaves that any level may use: they import nothing of the numerics.

@@ -13,12 +13,23 @@ from sklearn.base import (
     TransformerMixin,
     clone,
 )
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
+from deepmf.dataset import Dataset
 from deepmf.factorization import Factorization, layer_number
 from deepmf.factorize import factorize
 from deepmf.fit import Callback
 from deepmf.history import History
+from deepmf.io.arrange import names_array
+from deepmf.io.containers import (
+    Kind,
+    as_dataset,
+    check_same_features,
+    codes_as,
+    components_as,
+    kind_of,
+)
+from deepmf.layout import Layout
 from deepmf.names import resolve
 from deepmf.problem import check_ranks
 from deepmf.quadratic import Array
@@ -135,8 +146,19 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self.callbacks = callbacks
 
     def fit(self, X: Any, y: object = None) -> Self:
-        """Fit the layers to X (n_samples x n_features, dense or sparse); y is ignored."""
-        X = check_matrix(validate_data(self, X, **_MATRIX), sparse_ok=True)
+        """Fit the layers; y is ignored.
+
+        Parameters
+        ----------
+        X : matrix, n_samples x n_features, or AnnData, xarray.DataArray, deepmf Dataset
+            Dense or sparse, with names where X is a DataFrame. Of an AnnData object, obs are the
+            samples and var the features; of an xarray cube, pixels with data are the samples and
+            bands the features. Their names and coordinates go to ``factorization_.layout``.
+        y : ignored
+        """
+        kind, data = kind_of(X), as_dataset(X)
+        given = X if data is None else data.X.T
+        M = check_matrix(validate_data(self, given, **_MATRIX), sparse_ok=True)
         # Clones: parameters set after the fit must not change what was fitted.
         settings = {
             name: value if name in ("init", "callbacks") else clone(value, safe=False)
@@ -144,32 +166,46 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         }
         self.layer_ = layer_number(settings.pop("layer"), len(check_ranks(self.ranks)))
         if not self._accepts_negative():
-            check_sign(X)  # here, where rows are samples, so that it names the right entry
-        f = factorize(X.T, settings.pop("ranks"), **settings)
+            check_sign(M)  # here, where rows are samples, so that it names the right entry
+        layout = self._layout_of_table(X) if data is None else data.layout
+        f = factorize(Dataset("X", M.T, layout), settings.pop("ranks"), **settings)
+        if kind == "anndata":
+            self.feature_names_in_ = np.asarray(f.layout.features, dtype=object)
+        self._fitted_kind: Kind = kind
         self.factorization_: Factorization = f
         self.history_: History = f.history
         self.stop_reason_ = f.stop_reason
         self.n_iter_ = f.n_iter
         error = float(f.history.data_errors[-1, self.layer_ - 1])
-        norm = np.linalg.norm(X.data if is_sparse(X) else X)
+        norm = np.linalg.norm(M.data if is_sparse(M) else M)
         self.reconstruction_err_ = float(norm) * error**0.5
         self._n_features_out = f.ranks[self.layer_ - 1]
         return self
 
-    def transform(self, X: Any, layer: int | None = None) -> Array:
+    def transform(self, X: Any, layer: int | None = None) -> Any:
         """Codes of samples, new or old, in the given layer (default: the estimator's own).
 
         A sample's codes depend on the sample and the components alone (unless constraint_H ties
         samples together, as `GroupedSparse` does); ``fit_transform(X)`` and
         ``fit(X).transform(X)`` are equal.
+
+        Returns
+        -------
+        array, n_samples x n_components
+            For AnnData a DataFrame with its obs_names; for an xarray cube a DataArray of maps with
+            its coordinates and a ``component`` dimension, NaN at pixels without data.
         """
         check_is_fitted(self)
         number = self._number(layer)
-        self._check_container(number)
-        X = validate_data(self, X, reset=False, **_MATRIX)
+        output = self._check_container(number)
+        M, data = self._samples(X)
         if self.factorization_.problem.nonnegative and not self.allow_negative:
-            check_sign(X)
-        return self._encode(X, number)
+            check_sign(M)
+        codes = np.ascontiguousarray(self.factorization_.encode(M.T, number).T)
+        kind = kind_of(X)
+        if data is None or output not in ("default", "pandas" if kind == "anndata" else "default"):
+            return codes
+        return codes_as(kind, codes, data.layout, self._names(number))
 
     def inverse_transform(self, codes: Any, layer: int | None = None) -> Array:
         """codes @ components(layer): back to features."""
@@ -181,17 +217,22 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             raise ValueError(
                 f"codes has shape {codes.shape}; layer {number} needs (n_samples, {rank})."
             )
-        return codes @ self.components(number)
+        return codes @ self.factorization_.basis(number).T
 
-    def components(self, layer: int) -> Array:
-        """The layer's components, one per row."""
+    def components(self, layer: int) -> Any:
+        """The layer's components, one per row.
+
+        A DataFrame after a fit to a DataFrame or AnnData, a DataArray after one to a cube.
+        """
         check_is_fitted(self)
-        return self.factorization_.basis(self._number(layer)).T
+        number, f = self._number(layer), self.factorization_
+        return components_as(self._fitted_kind, f.basis(number).T, f.layout, self._names(number))
 
     @property
     def components_(self) -> Array:
-        """Components of the estimator's layer, one per row."""
-        return self.components(self.layer_)
+        """Components of the estimator's layer, one per row, as an array."""
+        check_is_fitted(self)
+        return self.factorization_.basis(self.layer_).T
 
     def links(self, layer: int) -> Array:
         """Share of each of the layer's components (rows) in those of the layer before (columns)."""
@@ -201,17 +242,36 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     def score(self, X: Any, y: object = None) -> float:
         """Minus the mean squared error of X's approximation in the estimator's layer."""
         check_is_fitted(self)
-        X = validate_data(self, X, reset=False, **_MATRIX)
-        return -self.factorization_.squared_error(X.T, self.layer_) / (X.shape[0] * X.shape[1])
+        M, _ = self._samples(X)
+        return -self.factorization_.squared_error(M.T, self.layer_) / (M.shape[0] * M.shape[1])
 
-    def _encode(self, X: Array, number: int) -> Array:
-        return np.ascontiguousarray(self.factorization_.encode(X.T, number).T)
+    def _samples(self, X: Any) -> tuple[Any, Dataset | None]:
+        """X as a matrix with the features of the fit, and the data set it came from."""
+        data = as_dataset(X)
+        if data is None:
+            return validate_data(self, X, reset=False, **_MATRIX), None
+        fitted = self.factorization_.layout
+        check_same_features(data.layout, fitted, data.X.shape, self.n_features_in_)
+        return check_array(data.X.T, **_MATRIX), data
+
+    def _layout_of_table(self, X: Any) -> Layout:
+        """Names of a DataFrame's columns and rows."""
+        features = getattr(self, "feature_names_in_", None)
+        index = X.index if kind_of(X) == "pandas" else None
+        if type(index).__name__ == "RangeIndex":
+            index = None
+        return Layout(features=names_array(features), samples=names_array(index))
+
+    def _names(self, number: int) -> list[str]:
+        """Names of a layer's components, as `get_feature_names_out` has them."""
+        prefix = type(self).__name__.lower()
+        return [f"{prefix}{k}" for k in range(self.factorization_.ranks[number - 1])]
 
     def _number(self, layer: int | None) -> int:
         return self.layer_ if layer is None else layer_number(layer, self.factorization_.depth)
 
-    def _check_container(self, number: int) -> None:
-        """Column names of set_output belong to the estimator's own layer."""
+    def _check_container(self, number: int) -> str:
+        """What set_output asks for; its column names belong to the estimator's own layer."""
         own = getattr(self, "_sklearn_output_config", {}).get("transform")
         container = own or get_config()["transform_output"]
         if container != "default" and number != self.layer_:
@@ -219,6 +279,7 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
                 f"transform(layer={number}) cannot name its columns under set_output: the names "
                 f"are those of layer {self.layer_}. Set the estimator's layer={number} instead."
             )
+        return str(container)
 
     def _accepts_negative(self) -> bool:
         firsts = [

@@ -1,0 +1,237 @@
+"""AnnData, xarray cubes and data sets through the estimator: names and coordinates come along."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import anndata as ad
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+from scipy import sparse
+
+from deepmf import DeepMF, Factorization, factorize
+from deepmf.dataset import Dataset
+from deepmf.layout import Layout
+
+SHORT = {"max_iter": 4, "tol": 0, "random_state": 0}
+RNG = np.random.default_rng(0)
+COUNTS = RNG.poisson(1.0, (20, 7)).astype("float32")
+CELLS, GENES = [f"cell{i}" for i in range(20)], [f"gene{i}" for i in range(7)]
+NAMES = ["deepmf0", "deepmf1"]
+
+
+def cells(kind=sparse.csr_matrix):
+    return ad.AnnData(kind(COUNTS), pd.DataFrame(index=CELLS), pd.DataFrame(index=GENES))
+
+
+def model(**settings):
+    return DeepMF((4, 2), **SHORT, **settings)
+
+
+# --- AnnData -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", [sparse.csr_matrix, sparse.csc_matrix, np.asarray])
+def test_anndata(kind):
+    adata, plain = cells(kind), model().fit(COUNTS)
+    fitted = model().fit(adata)
+    np.testing.assert_allclose(fitted.components_, plain.components_, rtol=1e-4, atol=1e-6)
+    assert type(fitted.components_) is np.ndarray
+    assert list(fitted.feature_names_in_) == GENES
+    assert fitted.factorization_.layout.features.tolist() == GENES
+    assert fitted.factorization_.layout.samples.tolist() == CELLS
+    codes = fitted.transform(adata)
+    assert isinstance(codes, pd.DataFrame)
+    assert codes.index.tolist() == CELLS
+    assert codes.columns.tolist() == NAMES == list(fitted.get_feature_names_out())
+    np.testing.assert_allclose(codes, plain.transform(COUNTS), rtol=1e-3, atol=1e-4)
+    adata.obsm["X_deepmf"] = model().fit_transform(adata)
+    pd.testing.assert_frame_equal(adata.obsm["X_deepmf"], codes)
+    assert fitted.score(adata) == pytest.approx(plain.score(COUNTS), rel=1e-4)
+    first = fitted.transform(adata[3:8], layer=1)
+    assert first.shape == (5, 4)
+    assert first.index.tolist() == CELLS[3:8]
+    parts = fitted.components(1)
+    assert parts.index.tolist() == [f"deepmf{k}" for k in range(4)]
+    assert parts.columns.tolist() == GENES
+    np.testing.assert_array_equal(parts, fitted.factorization_.basis(1).T)
+
+
+def test_anndata_and_tables_are_one():
+    frame = pd.DataFrame(COUNTS, index=CELLS, columns=GENES)
+    for fitted in (model().fit(cells()), model().fit(frame)):
+        from_table, from_cells = fitted.transform(frame), fitted.transform(cells())
+        np.testing.assert_allclose(from_table, from_cells, atol=1e-5)
+        assert fitted.components(2).columns.tolist() == GENES
+        assert fitted.factorization_.layout.samples.tolist() == CELLS
+
+
+def test_other_genes_are_refused():
+    adata = cells()
+    fitted = model().fit(adata)
+    with pytest.raises(ValueError, match=r"another order.*adata\[:, model.feature_names_in_\]"):
+        fitted.transform(adata[:, ::-1])
+    np.testing.assert_allclose(
+        fitted.transform(adata[:, ::-1][:, fitted.feature_names_in_]), fitted.transform(adata)
+    )
+    with pytest.raises(ValueError, match="had 7: it lacks 'gene1', 'gene2', 'gene3' and 3 more"):
+        fitted.transform(adata[:, :1])
+    with pytest.raises(ValueError, match="it lacks 'gene6' and has 'x' beyond it"):
+        fitted.score(ad.concat([adata[:, :6], other()], axis="var"))
+    with pytest.raises(ValueError, match="feature names"):
+        fitted.transform(pd.DataFrame(COUNTS[:, ::-1], columns=GENES[::-1]))
+    with pytest.raises(ValueError, match="X has 5 features, but the model was fitted to 7"):
+        model().fit(COUNTS).transform(adata[:, :5])
+
+
+def other():
+    return ad.AnnData(COUNTS[:, :1], pd.DataFrame(index=CELLS), pd.DataFrame(index=["x"]))
+
+
+def test_set_output_with_anndata():
+    adata = cells()
+    expected = model().fit_transform(adata)
+    named = model().set_output(transform="pandas")
+    pd.testing.assert_frame_equal(named.fit_transform(adata), expected)
+
+
+def test_negative_values_in_anndata():
+    with pytest.raises(ValueError, match="Negative values in data"):
+        model().fit(cells(lambda X: X - 1))
+    model(allow_negative=True).fit(cells(lambda X: X - 1))
+
+
+# --- cubes ---------------------------------------------------------------------------------------
+
+WAVES = np.linspace(400, 900, 6)
+
+
+def cube(hole=True, bands_first=False):
+    values = RNG.random((5, 4, 3)) @ np.random.default_rng(1).random((3, 6))
+    if hole:
+        values[2, 1] = np.nan
+        values[4, 3, 2] = np.nan
+    da = xr.DataArray(
+        values,
+        dims=("y", "x", "band"),
+        coords={
+            "y": np.arange(5) * 10.0,
+            "x": np.arange(4) + 100.0,
+            "wavelength": ("band", WAVES, {"units": "nm"}),
+        },
+    )
+    return da.transpose("band", "y", "x") if bands_first else da
+
+
+@pytest.mark.parametrize("bands_first", [False, True])
+@pytest.mark.parametrize("hole", [False, True])
+def test_cube(hole, bands_first):
+    da = cube(hole, bands_first)
+    fitted = model().fit(da)
+    layout = fitted.factorization_.layout
+    assert layout.kind == "scene"
+    np.testing.assert_allclose(layout.wavelengths, WAVES)
+    maps = fitted.transform(da)
+    assert isinstance(maps, xr.DataArray)
+    assert set(maps.dims) == {"y", "x", "component"}
+    maps = maps.transpose("component", "y", "x")
+    assert maps.component.values.tolist() == NAMES
+    np.testing.assert_array_equal(maps.y, da.y)
+    np.testing.assert_array_equal(maps.x, da.x)
+    lost = np.isnan(da.transpose("y", "x", "band").values).any(axis=2)
+    np.testing.assert_array_equal(np.isnan(maps[0]), lost)
+    pixels = da.transpose("y", "x", "band").values[~lost]
+    plain = model().fit(pixels)
+    np.testing.assert_allclose(maps.values[:, ~lost].T, plain.transform(pixels), atol=1e-5)
+    assert fitted.score(da) == pytest.approx(plain.score(pixels), rel=1e-3)
+    xr.testing.assert_allclose(model().fit_transform(da), fitted.transform(da))
+    spectra = fitted.components(1)
+    assert spectra.dims == ("component", "band")
+    np.testing.assert_allclose(spectra.wavelength, WAVES)
+    np.testing.assert_array_equal(spectra, fitted.factorization_.basis(1).T)
+    np.testing.assert_array_equal(fitted.components_, fitted.components(2).values)
+    assert fitted.transform(da.isel(y=slice(0, 2)), layer=1).sizes["component"] == 4
+
+
+def test_bands_along_their_own_wavelengths():
+    da = cube().swap_dims(band="wavelength")
+    spectra = model().fit(da).components(2)
+    assert spectra.dims == ("component", "wavelength")
+    np.testing.assert_allclose(spectra.sel(component="deepmf1").wavelength, WAVES)
+
+
+def test_other_bands_are_refused():
+    da = cube()
+    fitted = model().fit(da)
+    with pytest.raises(ValueError, match="X has 5 features, but the model was fitted to 6"):
+        fitted.transform(da.isel(band=slice(1, None)))
+    moved = da.assign_coords(wavelength=("band", WAVES + 30, {"units": "nm"}))
+    with pytest.raises(ValueError, match=r"6 of 6 differ, first band 1 at 430 nm, .* 400 nm"):
+        fitted.transform(moved)
+    with pytest.raises(TypeError, match=r"xarray Dataset.*X\['name'\]"):
+        fitted.transform(da.to_dataset(name="r"))
+
+
+def test_set_output_of_a_cube_is_a_table_of_pixels():
+    table = model().set_output(transform="pandas").fit_transform(cube())
+    assert table.shape == (18, 2)
+
+
+# --- data sets -----------------------------------------------------------------------------------
+
+
+def test_dataset():
+    layout = Layout(features=np.array(GENES), samples=np.array(CELLS))
+    data = Dataset("cells", COUNTS.T, layout)
+    f = factorize(data, [4, 2], **SHORT)
+    assert f.layout is layout
+    fitted = model().fit(data)
+    for layer in (1, 2):
+        np.testing.assert_allclose(fitted.components(layer), f.basis(layer).T, atol=1e-5)
+    assert fitted.factorization_.layout is layout
+    codes = fitted.transform(data)
+    assert type(codes) is np.ndarray
+    np.testing.assert_array_equal(codes, fitted.transform(COUNTS))
+    np.testing.assert_array_equal(codes, model().fit(data).transform(data))
+    with pytest.raises(ValueError, match="another order"):
+        fitted.transform(Dataset("turned", COUNTS.T[::-1], Layout(features=layout.features[::-1])))
+
+
+def test_names_survive_saving(tmp_path):
+    path = model().fit(cells()).factorization_.save(tmp_path / "f.npz")
+    assert Factorization.load(path).layout.features.tolist() == GENES
+    path = model().fit(cube()).factorization_.save(tmp_path / "g.npz")
+    np.testing.assert_allclose(Factorization.load(path).layout.wavelengths, WAVES)
+
+
+def test_libraries_are_loaded_only_for_their_objects():
+    code = (
+        "import sys, numpy as np, deepmf; X = np.eye(4) + 1\n"
+        "deepmf.DeepMF(2, max_iter=1, tol=0).fit(X).transform(X)\n"
+        "from deepmf.dataset import Dataset\n"
+        "deepmf.factorize(Dataset('d', X), 2, max_iter=1, tol=0)\n"
+        "print({'anndata', 'xarray', 'h5py', 'rasterio'} & set(sys.modules))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120
+    )
+    assert done.stdout.strip() == "set()"
+
+
+# --- sparse matrices -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", [sparse.csr_array, sparse.csc_matrix, sparse.coo_array])
+def test_sparse_samples(kind):
+    X, plain = kind(COUNTS), model().fit(COUNTS)
+    fitted = model().fit(X)
+    np.testing.assert_allclose(fitted.components_, plain.components_, rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(fitted.transform(X), plain.transform(COUNTS), atol=1e-4)
+    np.testing.assert_allclose(model().fit_transform(X), fitted.transform(X))
+    assert fitted.score(X) == pytest.approx(plain.score(COUNTS), rel=1e-4)
+    assert fitted.reconstruction_err_ == pytest.approx(plain.reconstruction_err_, rel=1e-4)
+    with pytest.raises(ValueError, match=r"Negative .* at row 0, column 0"):
+        fitted.transform(kind(COUNTS - 2 * (np.arange(140).reshape(20, 7) == 0) * (1 + COUNTS)))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import anndata as ad
 import h5py
 import numpy as np
@@ -213,6 +215,11 @@ def test_absurd_files(tmp_path, spoil):
     path = save(tmp_path)
     with h5py.File(path, "r+") as file:
         spoil(file)
-    with pytest.raises(UnreadableError) as caught:
-        read(path)
+    tracemalloc.start()
+    try:
+        with pytest.raises(UnreadableError) as caught:
+            read(path)
+        assert tracemalloc.get_traced_memory()[1] < 20e6
+    finally:
+        tracemalloc.stop()
     assert "\n" not in str(caught.value)

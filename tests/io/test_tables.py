@@ -134,6 +134,7 @@ BAD = {
     "long row": ("a,b\n1,2\n3,4,5\n", "Expected 2 fields in line 3, saw 3"),
     "long rows": ("a\n1,2,3\n3,4,5\n", "first line has 1 cells"),
     "decimal commas": ("a;b\n1,5;2\n2;3,25\n", "decimal commas, first '1,5' in column 'a'"),
+    "nothing but decimal commas": ("1,5;2,5\n2,5;3,25\n", "decimal commas, first '2,5'"),
     "a slip": ("a,b\n1,2\n3,4\n5,6o\n", "'6o' in column 'b', row 3"),
     "same names": ("a,b,a\n1,2,3\n", "same name: a"),
     "open quote": ('a,b\n1,"2\n3,4\n', "no table|not numbers|text"),

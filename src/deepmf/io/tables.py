@@ -50,7 +50,6 @@ class Csv(Format):
                 path,
                 sep=delimiter,
                 header=None if _is_data(first) else 0,
-                encoding="utf-8-sig",
                 low_memory=False,
                 float_precision="round_trip",
             )

@@ -101,7 +101,7 @@ def read_wavelengths(path: str) -> NDArray[np.float64]:
         raise FileNotFoundError(f"There is no file {path!r} with wavelengths.")
     try:
         if Path(path).suffix == ".npy":
-            values = np.load(path, allow_pickle=False).astype(np.float64).ravel()
+            values = np.load(path, mmap_mode="r", allow_pickle=False).astype(np.float64).ravel()
         else:
             values = _column(Path(path).read_text(encoding="utf-8-sig"))
         if not (np.isfinite(values).all() and (values > 0).all()):
@@ -118,7 +118,7 @@ def _column(text: str) -> NDArray[np.float64]:
     lines = [re.split(r"[,;\s]+", line.strip()) for line in text.splitlines() if line.strip()]
     if len(lines) == 1:
         return np.array([float(v) for v in lines[0] if v])
-    if not all(_is_number(v) for v in lines[0]):
+    if lines and not all(_is_number(v) for v in lines[0]):
         lines = lines[1:]  # a header
     width = min(map(len, lines), default=0)
     for k in range(width):

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
+
 from deepmf.io.base import UnreadableError, Variable
 
 _MOST = 12
@@ -33,7 +35,10 @@ def choose(
 
 
 def _numeric(dtype: str) -> bool:
-    return dtype.lstrip("<>|=").startswith(("float", "int", "uint", "bool", "f", "i", "u", "b1"))
+    try:
+        return np.dtype(dtype).kind in "buif"
+    except TypeError:  # a cell or the like, which NumPy does not know
+        return False
 
 
 def _list(found: Sequence[Variable]) -> str:

@@ -17,6 +17,7 @@ from deepmf.io.arrange import check_room, from_cube, from_matrix, maps
 from deepmf.io.bands import find_wavelengths
 from deepmf.io.base import Format, Reading, UnreadableError, Variable, need
 from deepmf.io.choose import choose
+from deepmf.io.mat_tags import check_tags
 from deepmf.layout import Layout
 
 _HDF5 = b"\x89HDF\r\n\x1a\n"
@@ -65,6 +66,7 @@ class Mat(Format):
                 return [_describe(name, node) for name, node in file.items() if name[0] != "#"]
         from scipy.io import whosmat
 
+        check_tags(path)
         return [
             Variable(name, shape, _TYPES.get(kind, kind)) for name, shape, kind in whosmat(path)
         ]
@@ -104,6 +106,7 @@ def load(path: Path, names: Collection[str] | None = None) -> dict[str, Any]:
     if not is_hdf5(path):
         from scipy.io import loadmat
 
+        check_tags(path)
         wanted = None if names is None else list(names)
         with warnings.catch_warnings():
             warnings.simplefilter("error")  # SciPy only warns of variables it could not read

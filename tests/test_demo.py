@@ -17,23 +17,30 @@ def folder(tmp_path_factory):
 
 def test_demo_recovers_the_scene(folder):
     scene = simulated_scene()
-    rows = [line for line in (folder / "summary.md").read_text().splitlines() if "DMF (" in line]
-    lc, dc, tri = ([float(x) for x in row.split("|")[2:8]] for row in rows)
-    assert lc[0] < 3
-    assert lc[1] < 5
-    assert tri[0] > 3 * lc[0]
-    assert lc[1] < dc[1]
-    f = Factorization.load(folder / "layer-centric.npz")
+    lines = (folder / "summary.md").read_text().splitlines()
+    rows = {line.split()[1]: line.split("|")[2:8] for line in lines if "MF |" in line}
+    mrsa = {label: [float(x) for x in row] for label, row in rows.items()}
+    assert mrsa["LC-DMF"][0] < 3
+    assert mrsa["LC-DMF"][1] < 5
+    assert mrsa["Tri-DMF"][0] > 3 * mrsa["LC-DMF"][0]
+    assert mrsa["LC-DMF"][1] < mrsa["DC-DMF"][1]
+    f = Factorization.load(folder / "LC-DMF" / "factors.npz")
     assert f.reconstruct(1).shape == scene.X.shape
 
 
 def test_demo_leaves_a_page_that_stands_alone(folder):
     page = (folder / "report.html").read_text()
-    assert page.count("data:image/png;base64,") == 5
-    assert "http://" not in page
-    assert "https://" not in page
+    assert "A simulated village in three layers" in page
+    assert "src=" not in page.split('type="application/json"')[0]
     for name in ("hierarchy", "spectra-layer-1", "errors"):
-        assert (folder / f"{name}.pdf").stat().st_size > 1000
+        assert (folder / "figures" / f"{name}.pdf").stat().st_size > 1000
+
+
+def test_demo_replaces_its_own_folder_only(folder, tmp_path, capsys):
+    (tmp_path / "mine").write_text("keep")
+    assert demo.main(["--out", str(tmp_path)]) == 2
+    assert "not made by deepmf" in capsys.readouterr().err
+    assert (tmp_path / "mine").read_text() == "keep"
 
 
 def test_a_folder_that_cannot_be_made_is_said(tmp_path, capsys):

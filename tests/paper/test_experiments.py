@@ -19,7 +19,6 @@ from deepmf.datasets import synthetic as synthetic_data  # noqa: E402
 from deepmf.factorize import factorize  # noqa: E402
 from deepmf.metrics import match  # noqa: E402
 from deepmf.paper import scenes, synthetic  # noqa: E402
-from deepmf.paper.folder import Folder  # noqa: E402
 from deepmf.paper.models import DEEP, IMPROVED, SINGLE  # noqa: E402
 from deepmf.regularizers import MinVolume  # noqa: E402
 
@@ -146,7 +145,6 @@ def test_a_folder_with_files_is_refused(tmp_path):
     assert done.exit_code == 2
     assert "--overwrite" in done.stderr
     assert [p.name for p in tmp_path.iterdir()] == ["mine.txt"]
-    assert Folder(tmp_path, overwrite=True).path == tmp_path
 
 
 @pytest.mark.skipif("DEEPMF_DATA" not in os.environ, reason="DEEPMF_DATA is not set")

@@ -156,6 +156,8 @@ def test_a_click_lights_up_the_relatives_and_fills_the_panel(opened, scene):
     made = sorted((round(100 * s) for s in shares if s >= 0.1), reverse=True)
     found = [int(text.rstrip(" %")) for text in page.texts(".kin:first-child .chip b")]
     assert found == made
+    written = sorted(int(text.rstrip("%")) for text in page.texts(".share.near"))
+    assert written == sorted(round(100 * s) for s in [*shares, *above] if s >= 0.1)
     # the panel's chips choose in their turn
     chip = page.one(".chip")
     name = chip.find_element(By.CSS_SELECTOR, ".chip-name").text
@@ -338,6 +340,7 @@ ODD = {
     "long names": lambda scene, table: table(features=np.array(["long " * 99] * 30)),
     "one row": lambda scene, table: start_only(scene()),
     "constant": lambda scene, table: constant(scene()),
+    "diverged": lambda scene, table: diverged(scene()),
 }
 
 
@@ -349,6 +352,15 @@ def start_only(run):
 def constant(run):
     H = [np.ones_like(run.f.H[0]), np.zeros_like(run.f.H[1]), run.f.H[2]]
     return replace(run, f=replace(run.f, H=H))
+
+
+def diverged(run):
+    W, H = [M.copy() for M in run.f.W], [M.copy() for M in run.f.H]
+    W[1][3, 0] = H[0][2, 5] = H[2][0, 0] = np.nan
+    columns = {name: a.copy() for name, a in run.f.history.to_dict().items()}
+    columns["objective"][-1] = columns["data_errors"][-1, 1] = np.nan
+    f = replace(run.f, W=W, H=H, history=History(**columns), stop_reason="diverged")
+    return replace(run, f=f)
 
 
 @pytest.mark.parametrize("kind", ODD)

@@ -221,11 +221,15 @@ def test_factors_that_are_not_finite(scene):
     run = scene()
     W = [W.copy() for W in run.f.W]
     W[1][0, 0] = np.nan
-    bad = replace(run, f=replace(run.f, W=W))
+    H = [H.copy() for H in run.f.H]
+    H[0][2, 5] = H[2][0, 0] = np.nan
+    bad = replace(run, f=replace(run.f, W=W, H=H))
     content = content_of(run, bad)
     assert content["runs"][1]["layers"][1]["truth"] is None
     assert content["runs"][1]["layers"][1]["curves"][0][0] is None
     assert content["side"][1]["rows"][1] == [0, 1, 2, 3]
+    back, _ = values(content["runs"][1]["layers"][0]["maps"][2], (32, 40))
+    assert np.isnan(back[0, 5])
 
 
 def test_a_history_is_thinned(scene):

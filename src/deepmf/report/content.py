@@ -60,11 +60,14 @@ class Detail(NamedTuple):
     """Points of a curve."""
 
 
+FULL = Detail()
+
+
 def report_content(
     runs: Sequence[Run],
     labels: Sequence[str],
     ranking: Ranking | None = None,
-    detail: Detail = Detail(),  # noqa: B008
+    detail: Detail = FULL,
 ) -> dict[str, Any]:
     """Everything the page shows, as lists, dicts, strings and numbers.
 
@@ -110,14 +113,16 @@ class _Axis(NamedTuple):
 
     @classmethod
     def of(cls, layout: Layout, m: int, points: int) -> _Axis | None:
-        """None where components are shown as bars: named features, or few rows."""
+        """None where components are pictures, or bars: named features, or few rows."""
+        if layout.kind == "pictures":
+            return None
         if layout.wavelengths is not None:
             label, x = "wavelength (nm)", np.asarray(layout.wavelengths, dtype=np.float64)
         elif layout.bands is not None:
             label, x = "band", np.asarray(layout.bands, dtype=np.float64)
         elif layout.kind == "scene":
             label, x = "band", np.arange(1.0, m + 1)
-        elif layout.kind == "pictures" or layout.features is not None or m <= _FEW_ROWS:
+        elif layout.features is not None or m <= _FEW_ROWS:
             return None
         else:
             label, x = "row", np.arange(1.0, m + 1)
@@ -213,7 +218,7 @@ def _layer(
     content: dict[str, Any] = {
         "names": [_short(name) for name in names],
         "order": order.tolist(),
-        "links": [] if layer == 1 else np.round(f.links(layer), 4).tolist(),
+        "links": [] if layer == 1 else np.nan_to_num(np.round(f.links(layer), 4)).tolist(),
         "truth": _truth(run, layer, axis) if scored else None,
     }
     if layout.kind != "table":

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from deepmf.files import write_whole
-from deepmf.report.content import Detail, Ranking, model_name, report_content
+from deepmf.report.content import FULL, Detail, Ranking, model_name, report_content
 from deepmf.runs.run import Run
 
 _LARGEST = 9_500_000
@@ -57,7 +57,7 @@ def write_report(
     return target
 
 
-def page(content: dict[str, Any], title: str) -> bytes:
+def render(content: dict[str, Any], title: str) -> bytes:
     """The template with title, style, scripts and data in their places."""
     parts = {
         "title": html.escape(title),
@@ -80,9 +80,9 @@ def _fitting_page(
     runs: Sequence[Run], labels: Sequence[str], title: str, ranking: Ranking | None
 ) -> bytes:
     """The most detailed page that stays below the largest size."""
-    detail = Detail()
+    detail = FULL
     while True:
-        text = page(report_content(runs, labels, ranking, detail), title)
+        text = render(report_content(runs, labels, ranking, detail), title)
         if len(text) <= _LARGEST or detail.block >= _COARSEST:
             return text
         detail = Detail(2 * detail.block, max(detail.points // 2, 100))

@@ -15,7 +15,9 @@ ROOT = Path(__file__).parents[1]
 BLOCK = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/guide.md", "docs/reproduction.md"])
+@pytest.mark.parametrize(
+    "page", ["README.md", "docs/guide.md", "docs/files.md", "docs/reproduction.md"]
+)
 def test_code_blocks_run_in_order(page, tmp_path, monkeypatch):
     blocks = BLOCK.findall((ROOT / page).read_text(encoding="utf-8"))
     assert blocks
@@ -40,7 +42,8 @@ def test_examples_run(script):
 
 
 @pytest.mark.parametrize(
-    "page", ["README.md", "CONTRIBUTING.md", "docs/guide.md", "docs/reproduction.md"]
+    "page",
+    ["README.md", "CONTRIBUTING.md", "docs/guide.md", "docs/files.md", "docs/reproduction.md"],
 )
 def test_links_and_named_files_exist(page):
     text = (ROOT / page).read_text(encoding="utf-8")

@@ -11,7 +11,8 @@ import pytest
 
 from deepmf.history import History
 from deepmf.layout import Layout
-from deepmf.report.content import Detail, Ranking, report_content
+from deepmf.report import Ranking
+from deepmf.report.content import Detail, report_content
 from deepmf.report.numbers import (
     NO_DATA,
     bins,

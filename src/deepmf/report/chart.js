@@ -65,93 +65,111 @@ function path(xs, ys, pieces = [[0, xs.length]]) {
   return text;
 }
 
-/* Draws lines into the host.
-   series: [{label, x, y, color, dash, legend}], label and legend are optional;
-   options: xLabel, yLabel, log, zero, pieces, height, format, name (what it is, for readers). */
+/* Draws lines into the host, and again whenever its width changes.
+   series: [{label, x, y, color, dash}];
+   options: title, formula, name (what it is, for screen readers), xLabel, yLabel, height, format,
+   log, zero, integers (no ticks between them), pieces, restAtEnd (show last values at rest). */
 function lineChart(host, series, options) {
   const format = options.format ?? num;
-  const values = series.map((s) => el("span", { class: "value" }));
+  const values = series.map(() => el("span", { class: "value" }));
   const where = el("span", { class: "where" });
-  const legend = el("div", { class: "legend" },
-    ...series.map((s, i) => {
-      const key = svg("svg", { class: "key", width: 18, height: 8, "aria-hidden": true },
-        svg("line", { x1: 0, x2: 18, y1: 4, y2: 4, stroke: s.color, "stroke-width": 2.2, "stroke-dasharray": s.dash ? "4 3" : null }));
-      return el("span", { class: "entry" }, key, s.label, values[i]);
-    }), where);
+  const entries = series.map((s, i) => el("span", { class: "entry" }, legendKey(s), s.label, values[i]));
   const frame = el("div", { class: "plot" });
-  replace(host, options.title ? el("h3", {}, options.title) : null, options.formula ? formula(options.formula) : null, legend, frame);
+  replace(host,
+    options.title ? el("h3", {}, options.title) : null,
+    options.formula ? formula(options.formula) : null,
+    el("div", { class: "legend" }, ...entries, where),
+    frame);
 
-  function read(points) {
+  // The legend holds the values at x, or those at rest.
+  function read(x) {
+    where.textContent = x === null ? "" : `at ${options.xLabel} ${num(x, 5)}`;
     series.forEach((s, i) => {
-      const p = points ? points[i] : options.restAtEnd ? s.y.length - 1 : -1;
-      values[i].textContent = p >= 0 ? format(s.y[p]) : "";
+      const rest = options.restAtEnd ? s.y.length - 1 : -1;
+      const point = x === null ? rest : nearest(s.x, x);
+      values[i].textContent = point >= 0 ? format(s.y[point]) : "";
     });
   }
 
   fluid(frame, (width) => {
-    const height = options.height ?? 220;
-    const margin = { left: 0, right: 20, top: 10, bottom: 40 };
-    const right = width - margin.right;
-    const bottom = height - margin.bottom;
-    const Y = axis(series.flatMap((s) => s.y), bottom, margin.top, options);
-    margin.left = 32 + 6.6 * Math.max(1, ...Y.ticks.map((tick) => format(tick).length));
-    const X = axis(series.flatMap((s) => s.x), margin.left, right, { spacing: 70 });
-    const picture = svg("svg", { width, height, viewBox: `0 0 ${width} ${height}`, role: "img", tabindex: 0, "aria-label": options.name });
-    for (const tick of Y.ticks) {
-      picture.append(
-        svg("line", { class: "grid", x1: margin.left, x2: right, y1: Y(tick), y2: Y(tick) }),
-        svg("text", { class: "tick", x: margin.left - 8, y: Y(tick) + 4, "text-anchor": "end" }, format(tick)));
-    }
-    for (const tick of X.ticks.filter((t) => !options.integers || Number.isInteger(t))) {
-      picture.append(
-        svg("line", { class: "axis", x1: X(tick), x2: X(tick), y1: bottom, y2: bottom + 4 }),
-        svg("text", { class: "tick", x: X(tick), y: bottom + 17, "text-anchor": "middle" }, num(tick, 5)));
-    }
-    picture.append(
-      svg("line", { class: "axis", x1: margin.left, x2: right, y1: bottom, y2: bottom }),
-      svg("text", { class: "label", x: (margin.left + right) / 2, y: height - 5, "text-anchor": "middle" }, options.xLabel),
-      svg("text", { class: "label", transform: `translate(11 ${(margin.top + bottom) / 2}) rotate(-90)`, "text-anchor": "middle" }, options.yLabel ?? ""));
-    for (const s of series) {
-      const [xs, ys] = [s.x.map((v) => (v === null ? null : X(v))), s.y.map((v) => (v === null ? null : Y(v)))];
-      picture.append(svg("path", { class: "line", d: path(xs, ys, options.pieces), stroke: s.color, "stroke-dasharray": s.dash ? "5 4" : null }));
-      // a history of one row is a point
-      if (s.x.length === 1 && ys[0] !== null) picture.append(svg("circle", { cx: xs[0], cy: ys[0], r: 3, fill: s.color }));
-    }
-    const rule = svg("line", { class: "rule", y1: margin.top, y2: bottom, visibility: "hidden" });
-    picture.append(rule);
-    let cursor = null;
-    const grid = series.reduce((most, s) => (s.x.length > most.length ? s.x : most), []);
-
-    function point(i) {
-      cursor = i;
-      rule.setAttribute("visibility", i === null ? "hidden" : "visible");
-      if (i === null) {
-        where.textContent = "";
-        read(null);
-        return;
-      }
-      const x = grid[i];
-      rule.setAttribute("x1", X(x));
-      rule.setAttribute("x2", X(x));
-      where.textContent = `at ${options.xLabel} ${num(x, 5)}`;
-      read(series.map((s) => nearest(s.x, x)));
-    }
-
-    picture.addEventListener("pointermove", (event) => {
-      const box = picture.getBoundingClientRect();
-      const at = (event.clientX - box.left) * (width / box.width);
-      point(nearest(grid.map(X), at));
-    });
-    picture.addEventListener("pointerleave", () => point(null));
-    picture.addEventListener("blur", () => point(null));
-    picture.addEventListener("keydown", (event) => {
-      const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
-      if (!step) return;
-      event.preventDefault();
-      point(Math.min(Math.max((cursor ?? (step > 0 ? -1 : grid.length)) + step, 0), grid.length - 1));
-    });
+    const box = { top: 10, right: width - 20, bottom: (options.height ?? 220) - 40 };
+    const Y = axis(series.flatMap((s) => s.y), box.bottom, box.top, options);
+    box.left = 32 + 6.6 * Math.max(1, ...Y.ticks.map((tick) => format(tick).length));
+    const X = axis(series.flatMap((s) => s.x), box.left, box.right, { spacing: 70 });
+    const picture = svg("svg", { width, height: box.bottom + 40, role: "img", tabindex: 0, "aria-label": options.name },
+      ...axes(X, Y, box, format, options),
+      ...series.flatMap((s) => line(s, X, Y, options.pieces)));
+    addCursor(picture, series, X, box, read);
     replace(frame, picture);
     read(null);
+  });
+}
+
+const legendKey = ({ color: stroke, dash }) =>
+  svg("svg", { class: "key", width: 18, height: 8, "aria-hidden": true },
+    svg("line", { x2: 18, y1: 4, y2: 4, stroke, "stroke-width": 2.2, "stroke-dasharray": dash ? "4 3" : null }));
+
+function axes(X, Y, { left, right, top, bottom }, format, { xLabel, yLabel, integers }) {
+  const text = (name, x, y, anchor, words) =>
+    svg("text", { class: name, x, y, "text-anchor": anchor }, words);
+  const upright = svg("text", {
+    class: "label",
+    transform: `translate(11 ${(top + bottom) / 2}) rotate(-90)`,
+    "text-anchor": "middle",
+  }, yLabel);
+  return [
+    ...Y.ticks.flatMap((tick) => [
+      svg("line", { class: "grid", x1: left, x2: right, y1: Y(tick), y2: Y(tick) }),
+      text("tick", left - 8, Y(tick) + 4, "end", format(tick)),
+    ]),
+    ...X.ticks.filter((tick) => !integers || Number.isInteger(tick)).flatMap((tick) => [
+      svg("line", { class: "axis", x1: X(tick), x2: X(tick), y1: bottom, y2: bottom + 4 }),
+      text("tick", X(tick), bottom + 17, "middle", num(tick, 5)),
+    ]),
+    svg("line", { class: "axis", x1: left, x2: right, y1: bottom, y2: bottom }),
+    text("label", (left + right) / 2, bottom + 35, "middle", xLabel),
+    upright,
+  ];
+}
+
+function line({ x, y, color: stroke, dash }, X, Y, pieces) {
+  const place = (values, at) => values.map((v) => (v === null ? null : at(v)));
+  const [xs, ys] = [place(x, X), place(y, Y)];
+  // a history of one row is a point
+  if (xs.length === 1) return ys[0] === null ? [] : [svg("circle", { cx: xs[0], cy: ys[0], r: 3, fill: stroke })];
+  return [svg("path", { class: "line", d: path(xs, ys, pieces), stroke, "stroke-dasharray": dash ? "5 4" : null })];
+}
+
+// A vertical rule that follows the pointer or the arrow keys, from point to point of the longest
+// line; `read` gets its place, or null once it is gone.
+function addCursor(picture, series, X, { top, bottom }, read) {
+  const rule = svg("line", { class: "rule", y1: top, y2: bottom, visibility: "hidden" });
+  const grid = series.reduce((most, s) => (s.x.length > most.length ? s.x : most), []);
+  const places = grid.map(X);
+  let cursor = null;
+  picture.append(rule);
+
+  function point(i) {
+    cursor = i;
+    rule.setAttribute("visibility", i === null ? "hidden" : "visible");
+    if (i !== null) {
+      rule.setAttribute("x1", places[i]);
+      rule.setAttribute("x2", places[i]);
+    }
+    read(i === null ? null : grid[i]);
+  }
+
+  picture.addEventListener("pointermove", (event) => {
+    point(nearest(places, event.clientX - picture.getBoundingClientRect().left));
+  });
+  picture.addEventListener("pointerleave", () => point(null));
+  picture.addEventListener("blur", () => point(null));
+  picture.addEventListener("keydown", (event) => {
+    const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+    if (!step) return;
+    event.preventDefault();
+    const from = cursor ?? (step > 0 ? -1 : grid.length);
+    point(Math.min(Math.max(from + step, 0), grid.length - 1));
   });
 }
 
@@ -177,9 +195,8 @@ function sparkline(values, width, height, stroke = ACCENT, under = null) {
   const all = under ? values.concat(under) : values;
   const X = axis(xs, 2, width - 2);
   const Y = axis(all, height - 3, 3, { zero: true });
-  const line = (ys, attributes) =>
-    svg("path", { class: "line", d: path(xs.map(X), ys.map((v) => (v === null ? null : Y(v))), data.axis.pieces), ...attributes });
-  return [under ? line(under, { stroke: "#444", "stroke-dasharray": "4 3" }) : null, line(values, { stroke })].filter(Boolean);
+  const draw = (y, look) => line({ x: xs, y, ...look }, X, Y, data.axis.pieces);
+  return [...(under ? draw(under, { color: "#444", dash: true }) : []), ...draw(values, { color: stroke })];
 }
 
 // Horizontal bars [[name, value], ...], from zero; negative ones in another colour.

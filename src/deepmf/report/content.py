@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,45 +10,21 @@ from numpy.typing import NDArray
 
 from deepmf.factorization import Factorization
 from deepmf.layout import Layout
-from deepmf.metrics import match
 from deepmf.quadratic import Array
-from deepmf.report.numbers import (
-    bins,
-    block_mean,
-    composite,
-    extremes,
-    quantised,
-    rounded,
-    thinned,
-)
+from deepmf.report.axis import Axis
+from deepmf.report.compare import Ranking, default_ranking, side_by_side, table
+from deepmf.report.numbers import block_mean, composite, quantised, root, rounded, thinned
 from deepmf.report.order import uncrossed_orders
+from deepmf.report.texts import duration, model_name, short, summary
 from deepmf.runs.run import Run
 
 _SWEEPS = 500
 _TOP_FEATURES = 15
 _TOP_SAMPLES = 5
-_LONGEST_NAME = 200
 _VISIBLE = (650, 550, 460)
 """Red, green and blue, in nm."""
 _FAR = 40
 """nm from a colour at which a band no longer stands for it."""
-_FEW_ROWS = 40
-"""Up to here rows without names are bars; more are a curve."""
-
-_STOPPED = {
-    "tol": "stopped by tol",
-    "max_iter": "stopped by max_iter",
-    "max_time": "stopped by max_time",
-    "callback": "stopped by a callback",
-    "diverged": "stopped because it diverged",
-}
-
-
-class Ranking(NamedTuple):
-    """A table of runs, best first: one row per run, whose first entry is the run's label."""
-
-    columns: Sequence[str]
-    rows: Sequence[Sequence[str | float]]
 
 
 class Detail(NamedTuple):
@@ -83,7 +59,7 @@ def report_content(
         Resolution of maps and curves.
     """
     layout = runs[0].f.layout
-    axis = _Axis.of(layout, len(runs[0].f.W[0]), detail.points)
+    axis = Axis.of(layout, len(runs[0].f.W[0]), detail.points)
     content: dict[str, Any] = {
         "kind": layout.kind,
         "show": "bars" if axis is None else "curves",
@@ -94,63 +70,12 @@ def report_content(
         "side": [],
     }
     if len(runs) > 1:
-        content["ranking"] = _table(ranking or _default_ranking(runs, labels))
-        content["side"] = _side_by_side(runs)
+        content["ranking"] = table(ranking or default_ranking(runs, labels))
+        content["side"] = side_by_side(runs)
     return content
 
 
 # --- what the rows are --------------------------------------------------------------------------
-
-
-class _Axis(NamedTuple):
-    """The horizontal axis of curves, which all components share."""
-
-    label: str
-    x: Array
-    pieces: list[slice]
-    parts: list[slice] | None
-    """Bins whose extremes stand for the values, where these are too many."""
-
-    @classmethod
-    def of(cls, layout: Layout, m: int, points: int) -> _Axis | None:
-        """None where components are pictures, or bars: named features, or few rows."""
-        if layout.kind == "pictures":
-            return None
-        if layout.wavelengths is not None:
-            label, x = "wavelength (nm)", np.asarray(layout.wavelengths, dtype=np.float64)
-        elif layout.bands is not None:
-            label, x = "band", np.asarray(layout.bands, dtype=np.float64)
-        elif layout.kind == "scene":
-            label, x = "band", np.arange(1.0, m + 1)
-        elif layout.features is not None or m <= _FEW_ROWS:
-            return None
-        else:
-            label, x = "row", np.arange(1.0, m + 1)
-        pieces = layout.pieces() or [slice(0, m)]
-        parts = bins(pieces, points // 2) if m > points else None
-        return cls(label, x, pieces, parts)
-
-    def curve(self, values: Array) -> list[float | None]:
-        return rounded(values if self.parts is None else extremes(values, self.parts))
-
-    def content(self) -> dict[str, Any]:
-        if self.parts is None:
-            return {
-                "label": self.label,
-                "x": rounded(self.x, 7),
-                "pieces": [[p.start, p.stop] for p in self.pieces],
-                "binned": 1,
-            }
-        first = [
-            k for k, p in enumerate(self.parts) if any(p.start == q.start for q in self.pieces)
-        ]
-        ends = [*first[1:], len(self.parts)]
-        return {
-            "label": self.label,
-            "x": rounded(np.repeat([self.x[p].mean() for p in self.parts], 2), 7),
-            "pieces": [[2 * a, 2 * b] for a, b in zip(first, ends)],
-            "binned": self.parts[0].stop - self.parts[0].start,
-        }
 
 
 def _picture(layout: Layout, block: int) -> dict[str, Any] | None:
@@ -172,35 +97,29 @@ def _coordinates(values: NDArray | None, block: int) -> list[Any] | None:
     if values is None:
         return None
     kept = np.asarray(values)[::block]
-    return rounded(kept, 10) if kept.dtype.kind in "fiu" else [_short(v) for v in kept]
+    return rounded(kept, 10) if kept.dtype.kind in "fiu" else [short(v) for v in kept]
 
 
 def _feature_name(layout: Layout, i: int) -> str:
-    return f"row {i + 1}" if layout.features is None else _short(layout.features[i])
-
-
-def _short(text: object) -> str:
-    """Names come from files and may be of any length."""
-    whole = str(text)
-    return whole if len(whole) <= _LONGEST_NAME else whole[: _LONGEST_NAME - 1] + "…"
+    return f"row {i + 1}" if layout.features is None else short(layout.features[i])
 
 
 # --- one run ------------------------------------------------------------------------------------
 
 
-def _run(run: Run, label: str, axis: _Axis | None, detail: Detail) -> dict[str, Any]:
+def _run(run: Run, label: str, axis: Axis | None, detail: Detail) -> dict[str, Any]:
     f = run.f
     orders = uncrossed_orders(f)
     layers = [_layer(run, k, orders[k - 1], axis, detail) for k in range(1, f.depth + 1)]
     return {
-        "label": _short(label),
+        "label": short(label),
         "model": model_name(f),
         "ranks": f.ranks,
-        "summary": _summary(f),
+        "summary": summary(f),
         "tiles": _tiles(run, layers),
         "notes": [str(note) for note in run.notes],
         "config": run.config,
-        "facts": [[_short(name), str(value)] for name, value in run.facts.items()],
+        "facts": [[short(name), str(value)] for name, value in run.facts.items()],
         "layers": layers,
         "residual": _residual(run, detail.block),
         "color": _color(f, detail.block),
@@ -209,14 +128,14 @@ def _run(run: Run, label: str, axis: _Axis | None, detail: Detail) -> dict[str, 
 
 
 def _layer(
-    run: Run, layer: int, order: NDArray[np.intp], axis: _Axis | None, detail: Detail
+    run: Run, layer: int, order: NDArray[np.intp], axis: Axis | None, detail: Detail
 ) -> dict[str, Any]:
     f, layout = run.f, run.f.layout
     W = f.basis(layer)
     scored = bool(np.isfinite(W).all())
     names = run.names(layer) if scored else [str(k + 1) for k in range(W.shape[1])]
     content: dict[str, Any] = {
-        "names": [_short(name) for name in names],
+        "names": [short(name) for name in names],
         "order": order.tolist(),
         "links": [] if layer == 1 else np.nan_to_num(np.round(f.links(layer), 4)).tolist(),
         "truth": _truth(run, layer, axis) if scored else None,
@@ -268,10 +187,10 @@ def _top_features(layout: Layout, w: Array) -> list[list[Any]]:
 def _top_samples(layout: Layout, h: Array) -> list[list[Any]]:
     assert layout.samples is not None
     largest = np.argsort(-np.abs(h), kind="stable")[:_TOP_SAMPLES]
-    return [[_short(layout.samples[i]), v] for i, v in zip(largest.tolist(), rounded(h[largest]))]
+    return [[short(layout.samples[i]), v] for i, v in zip(largest.tolist(), rounded(h[largest]))]
 
 
-def _truth(run: Run, layer: int, axis: _Axis | None) -> dict[str, Any] | None:
+def _truth(run: Run, layer: int, axis: Axis | None) -> dict[str, Any] | None:
     """Pairs of true components and the fit's, with the true curves at unit mean."""
     score = run.score(layer)
     if score is None:
@@ -280,7 +199,7 @@ def _truth(run: Run, layer: int, axis: _Axis | None) -> dict[str, Any] | None:
     means = np.abs(known.W).mean(axis=0)
     scaled = known.W / np.where(means > 0, means, 1)
     return {
-        "names": [_short(name) for name in known.names],
+        "names": [short(name) for name in known.names],
         "order": score.order.tolist(),
         "distances": rounded(score.distances),
         "mean": rounded([score.mean])[0],
@@ -296,47 +215,15 @@ def _history(f: Factorization) -> dict[str, Any]:
         "sweep": kept.tolist(),
         "time": rounded(h.time[kept]),
         "objective": rounded(h.objective[kept]),
-        "data": rounded(_root(h.data_errors[kept].T)),
-        "layer": rounded(_root(h.layer_errors[kept].T)),
+        "data": rounded(root(h.data_errors[kept].T)),
+        "layer": rounded(root(h.layer_errors[kept].T)),
     }
-
-
-def _root(squares: Array) -> Array:
-    return np.sqrt(np.maximum(squares, 0))
-
-
-# --- words --------------------------------------------------------------------------------------
-
-
-def model_name(f: Factorization) -> str:
-    """The loss's name, or its class's."""
-    return f.problem.loss.name or type(f.problem.loss).__name__
-
-
-def _summary(f: Factorization) -> str:
-    m, n = len(f.W[0]), f.H[0].shape[1]
-    ranks = " > ".join(str(r) for r in f.ranks)
-    parts = "component" if f.ranks == [1] else "components"
-    sweeps = "sweep" if f.n_iter == 1 else "sweeps"
-    return (
-        f"{_size(f.layout, m, n)} factored into {ranks} {parts} by the {model_name(f)} model; "
-        f"{f.n_iter} {sweeps}, {_STOPPED.get(f.stop_reason, f'stopped by {f.stop_reason}')}."
-    )
-
-
-def _size(layout: Layout, m: int, n: int) -> str:
-    if layout.kind == "pictures" and layout.image_shape is not None:
-        return f"{n} pictures of {layout.image_shape[0]} × {layout.image_shape[1]} pixels"
-    if layout.kind == "scene":
-        return f"{m} bands × {n} pixels"
-    rows = "rows" if layout.features is None else "features"
-    return f"{m} {rows} × {n} {'columns' if layout.samples is None else 'samples'}"
 
 
 def _tiles(run: Run, layers: list[dict[str, Any]]) -> list[dict[str, str]]:
     """Key numbers: what it is, the number, its unit."""
     h = run.f.history
-    errors = _root(h.data_errors[-1])
+    errors = root(h.data_errors[-1])
     tiles = [
         {"what": f"relative error, layer {k}", "value": f"{100 * e:.3g}", "unit": "%"}
         for k, e in enumerate(errors, start=1)
@@ -346,95 +233,6 @@ def _tiles(run: Run, layers: list[dict[str, Any]]) -> list[dict[str, str]]:
             mean = layer["truth"]["mean"]
             tiles.append({"what": f"mean MRSA, layer {k}", "value": f"{mean:.3g}", "unit": ""})
     tiles.append({"what": "sweeps", "value": str(run.f.n_iter), "unit": ""})
-    value, unit = _duration(float(h.time[-1]))
+    value, unit = duration(float(h.time[-1]))
     tiles.append({"what": "duration", "value": value, "unit": unit})
     return tiles
-
-
-def _duration(seconds: float) -> tuple[str, str]:
-    """A number of few digits and its unit."""
-    for unit, size in (("h", 3600.0), ("min", 60.0), ("s", 1.0)):
-        if seconds >= 1.5 * size or (unit == "s" and seconds >= 0.1):
-            return f"{seconds / size:.3g}", unit
-    return f"{1000 * seconds:.3g}", "ms"
-
-
-# --- several runs -------------------------------------------------------------------------------
-
-
-def _table(ranking: Ranking) -> dict[str, Any]:
-    return {
-        "columns": [_short(c) for c in ranking.columns],
-        "rows": [[_cell(c) for c in row] for row in ranking.rows],
-    }
-
-
-def _cell(value: str | float) -> str | float | None:
-    if isinstance(value, str):
-        return _short(value)
-    return float(value) if np.isfinite(value) else None
-
-
-def _default_ranking(runs: Sequence[Run], labels: Sequence[str]) -> Ranking:
-    """Errors, scores and durations in the order of the runs."""
-    depth = max(run.f.depth for run in runs)
-    scores = [_mean_scores(run, depth) for run in runs]
-    known = [k for k in range(depth) if any(np.isfinite(s[k]) for s in scores)]
-    columns = [
-        "run",
-        *(f"layer {k + 1}: error (%)" for k in range(depth)),
-        *(f"layer {k + 1}: MRSA" for k in known),
-        "sweeps",
-        "seconds",
-    ]
-    rows = []
-    for run, label, score in zip(runs, labels, scores):
-        errors = (100 * _root(run.f.history.data_errors[-1])).tolist()
-        errors += [np.nan] * (depth - len(errors))
-        found = [score[k] for k in known]
-        time = float(run.f.history.time[-1])
-        rows.append([label, *errors, *found, float(run.f.n_iter), time])
-    return Ranking(columns, rows)
-
-
-def _mean_scores(run: Run, depth: int) -> list[float]:
-    scores = [_score(run, layer) for layer in range(1, run.f.depth + 1)]
-    return scores + [float("nan")] * (depth - len(scores))
-
-
-def _score(run: Run, layer: int) -> float:
-    score = run.score(layer) if np.isfinite(run.f.basis(layer)).all() else None
-    return float("nan") if score is None else score.mean
-
-
-def _side_by_side(runs: Sequence[Run]) -> list[dict[str, Any]]:
-    """Per layer that all runs have: the component of each run that stands in each column."""
-    depth = min(run.f.depth for run in runs)
-    return [
-        {"names": names, "rows": [_columns(reference, run.f.basis(layer)) for run in runs]}
-        for layer, (names, reference) in enumerate(_references(runs, depth), start=1)
-    ]
-
-
-def _references(runs: Sequence[Run], depth: int) -> Iterator[tuple[list[str], Array]]:
-    """Names and curves of the columns: of the truth where known, else of the first run."""
-    for layer in range(1, depth + 1):
-        known = runs[0].truth.get(layer)
-        if known is not None:
-            yield [_short(name) for name in known.names], known.W
-        else:
-            W = runs[0].f.basis(layer)
-            yield [str(k + 1) for k in range(W.shape[1])], W
-
-
-def _columns(reference: Array, W: Array) -> list[int | None]:
-    """Components paired with the reference's, then those left over."""
-    if not np.isfinite(W).all() or not np.isfinite(reference).all():
-        return list(range(W.shape[1]))
-    columns: list[int | None] = [None] * reference.shape[1]
-    if reference.shape[1] <= W.shape[1]:
-        columns = match(reference, W).order.tolist()
-    else:
-        for k, column in enumerate(match(W, reference).order.tolist()):
-            columns[column] = k
-    return columns + [k for k in range(W.shape[1]) if k not in columns]

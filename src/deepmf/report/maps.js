@@ -189,7 +189,9 @@ function pixelReadout(pixel) {
   if (!pixel) {
     return [
       el("h3", {}, "A pixel"),
-      el("p", { class: "hint" }, "Point at a map to read all of them there. Wheel or + and − zoom, dragging moves, arrow keys step from pixel to pixel."),
+      el("p", { class: "hint" },
+        "Point at a map to read all of them there. Wheel or + and − zoom, dragging moves, ",
+        "arrow keys step from pixel to pixel."),
     ];
   }
   const index = pixel[0] * data.picture.cols + pixel[1];

@@ -22,6 +22,11 @@ def rounded(values: ArrayLike, digits: int = 5) -> list[Any]:
     return [float(f"{v:.{digits}g}") if np.isfinite(v) else None for v in a.tolist()]
 
 
+def root(squares: Array) -> Array:
+    """``sqrt(max(s, 0))``: from relative squared errors to relative errors."""
+    return np.sqrt(np.maximum(squares, 0))
+
+
 def thinned(length: int, most: int) -> NDArray[np.intp]:
     """At most so many of the indices 0 .. length - 1, equally spaced, with both ends."""
     return np.unique(np.linspace(0, length - 1, min(length, most)).round().astype(np.intp))

@@ -127,7 +127,8 @@ function drawCurve(host, layer, k, truth) {
 
 function bigPicture(map, name) {
   const { rows, cols } = data.picture;
-  const image = el("img", { class: "big-picture", src: pictureUrl(map), alt: `${data.kind === "scene" ? "Map" : "Picture"} of ${name}` });
+  const alt = `${data.kind === "scene" ? "Map" : "Picture"} of ${name}`;
+  const image = el("img", { class: "big-picture", src: pictureUrl(map), alt });
   image.style.aspectRatio = `${cols} / ${rows}`;
   const figure = el("figure", { class: "big" }, image, colorBar(map));
   figure.style.maxWidth = `${Math.min(340, Math.max(140, (340 * cols) / rows))}px`;
@@ -137,7 +138,11 @@ function bigPicture(map, name) {
 // --- all components of a layer ------------------------------------------------------------------
 
 const COMPONENT_WORDS = {
-  scene: ["Maps", "How much of each component every pixel holds. All maps share one view; colours end at the 99th percentile of each. Rows and columns count from 0."],
+  scene: [
+    "Maps",
+    "How much of each component every pixel holds. All maps share one view; colours end at the " +
+      "99th percentile of each. Rows and columns count from 0.",
+  ],
   pictures: ["Pictures", "Components of a layer, each scaled to its own range; dark is large."],
   table: ["Components", "The largest features of each component."],
 };
@@ -189,64 +194,6 @@ function drawColumns(layer) {
   })));
 }
 
-// --- errors -------------------------------------------------------------------------------------
-
-let clock = "sweep"; // or "time"
-
-const ERROR_KINDS = [
-  ["data", "Relative data error", "‖X − W_l H_l ⋯ H_1‖ / ‖X‖"],
-  ["layer", "Relative layer error", "‖W_{l−1} − W_l H_l‖ / ‖W_{l−1} at the start‖"],
-];
-
-function drawErrors() {
-  tabs(byId("errors-tabs"), ["Sweeps", "Seconds"], clock === "sweep" ? 0 : 1, (i) => {
-    clock = i ? "time" : "sweep";
-    drawErrors();
-  });
-  const rows = data.runs.length > 1 ? comparedErrors() : [ownErrors()];
-  const hosts = rows.map((charts) => charts.map(() => el("div", { class: "chart" })));
-  replace(byId("errors-body"), ...hosts.map((row) => el("div", { class: "charts" }, ...row)));
-  rows.forEach((charts, r) => charts.forEach(([series, options], c) => lineChart(hosts[r][c], series, options)));
-}
-
-const timeAxis = () => ({
-  xLabel: clock === "sweep" ? "sweep" : "seconds",
-  integers: clock === "sweep",
-  restAtEnd: true,
-});
-
-// Objective, then each kind of error with one line per layer.
-function ownErrors() {
-  const { history, layers } = run();
-  const kinds = ERROR_KINDS.map(([key, words, formula]) => [
-    layers.map((_, l) => ({ label: `layer ${l + 1}`, x: history[clock], y: history[key][l], color: color(l) })),
-    { ...timeAxis(), title: words, formula, yLabel: "error", log: true, format: percent, name: `${words} over the sweeps` },
-  ]);
-  return [objectiveChart(), ...kinds];
-}
-
-// A row for each kind of error, with a chart per layer and a line per run; then the chosen run's objective:
-// objectives of different models do not compare.
-function comparedErrors() {
-  const depth = Math.max(...data.runs.map((r) => r.layers.length));
-  const rows = ERROR_KINDS.map(([key, words, formula]) =>
-    Array.from({ length: depth }, (_, l) => [
-      data.runs.map((r, i) => ({ label: r.label, x: r.history[clock], y: r.history[key][l], color: color(i) })).filter((s) => s.y),
-      { ...timeAxis(), title: `${words}, layer ${l + 1}`, formula, yLabel: "error", log: true, format: percent, name: `${words} of layer ${l + 1} by run` },
-    ]));
-  return [...rows, [objectiveChart()]];
-}
-
-function objectiveChart() {
-  const { history, label } = run();
-  const positive = history.objective.every((v) => v > 0);
-  const several = data.runs.length > 1;
-  return [
-    [{ label: several ? label : "objective", x: history[clock], y: history.objective, color: several ? color(state.run) : "#333" }],
-    { ...timeAxis(), title: several ? "Objective of the chosen run" : "Objective", formula: "what the fit lowers: the loss and the penalties", yLabel: "objective", log: positive, name: "Objective over the sweeps" },
-  ];
-}
-
 // --- truth --------------------------------------------------------------------------------------
 
 function drawTruth() {
@@ -267,101 +214,12 @@ function truthOfLayer(truth, layer) {
       el("td", { class: "number" }, num(mrsa))))));
   const curves = data.show !== "curves" ? null : el("div", { class: "overlays" }, ...rows.map(({ name, k, curve, mrsa }) =>
     el("figure", {},
-      svg("svg", { width: 190, height: 96, viewBox: "0 0 190 96", role: "img", "aria-label": `${name}: fit and truth, MRSA ${num(mrsa)}` },
+      svg("svg", { width: 190, height: 96, role: "img", "aria-label": `${name}: fit and truth, MRSA ${num(mrsa)}` },
         ...sparkline(scaledCurve(layer, k), 190, 96, ACCENT, curve)),
       el("figcaption", {}, name))));
   return el("div", { class: "truth-layer" },
     el("div", {}, el("h3", {}, `Layer ${layer}`), el("p", { class: "score" }, "mean MRSA ", el("b", {}, num(truth.mean))), table),
     curves);
-}
-
-// --- several runs -------------------------------------------------------------------------------
-
-const sorting = { column: null, down: false };
-
-function drawRanking() {
-  if (!data.ranking) return;
-  byId("ranking").hidden = false;
-  const { columns, rows } = data.ranking;
-  const shown = rows.slice();
-  if (sorting.column !== null) {
-    // missing values stay last whichever way the others run
-    const order = (a, b) => (typeof a === "number" && typeof b === "number" ? a - b : String(a).localeCompare(String(b)));
-    shown.sort((p, q) => {
-      const [a, b] = [p[sorting.column], q[sorting.column]];
-      if (a === null || b === null) return (a === null) - (b === null);
-      return sorting.down ? order(b, a) : order(a, b);
-    });
-  }
-  const numeric = columns.map((_, c) => rows.every((row) => typeof row[c] !== "string"));
-  replace(byId("ranking-table"),
-    el("thead", {}, el("tr", {}, ...columns.map((name, c) => rankingHeading(name, c, numeric[c])))),
-    el("tbody", {}, ...shown.map((row) => {
-      const index = data.runs.findIndex((r) => r.label === row[0]);
-      return el("tr", { class: index === state.run ? "chosen" : null }, ...row.map((cell, c) =>
-        el("td", { class: numeric[c] ? "number" : null },
-          c === 0 && index >= 0 ? runButton(index) : num(cell, 4))));
-    })));
-}
-
-function rankingHeading(name, c, isNumeric) {
-  const on = sorting.column === c;
-  return el("th", { scope: "col", class: isNumeric ? "number" : null, "aria-sort": on ? (sorting.down ? "descending" : "ascending") : "none" },
-    el("button", { type: "button", class: "plain", on: { click: () => {
-      Object.assign(sorting, { column: c, down: on && !sorting.down });
-      drawRanking();
-    } } }, name, el("span", { class: "arrow", "aria-hidden": true }, on ? (sorting.down ? " ↓" : " ↑") : "")));
-}
-
-const runButton = (index) => {
-  const swatch = el("span", { class: "swatch", "aria-hidden": true });
-  swatch.style.background = color(index);
-  return el("button", { type: "button", class: "plain", on: { click: () => chooseRun(index) } }, swatch, data.runs[index].label);
-};
-
-let sideLayer = 0;
-
-function drawSide() {
-  if (!data.side.length) return;
-  byId("side").hidden = false;
-  tabs(byId("side-tabs"), data.side.map((_, l) => `Layer ${l + 1}`), sideLayer, (l) => {
-    sideLayer = l;
-    drawSide();
-  });
-  byId("side-tabs").hidden = data.side.length < 2;
-  const { names, rows } = data.side[sideLayer];
-  const most = Math.max(...rows.map((row) => row.length));
-  const columns = Array.from({ length: most }, (_, c) => names[c] ?? "");
-  const bests = columns.map((_, c) => bestOf(c, sideLayer + 1, rows));
-  replace(byId("side-table"), el("table", { class: "side" },
-    el("thead", {}, el("tr", {}, el("td", {}), ...columns.map((name) => el("th", { scope: "col", title: name }, clip(name, 18))))),
-    el("tbody", {}, ...rows.map((row, i) => el("tr", {},
-      el("th", { scope: "row" }, runButton(i)),
-      ...columns.map((_, c) => el("td", {}, sideCell(i, sideLayer + 1, row[c], most, bests[c]))))))));
-}
-
-// The smallest MRSA of a column.
-function bestOf(column, layer, rows) {
-  const scores = rows.map((row, i) => {
-    const { truth } = data.runs[i].layers[layer - 1];
-    const place = truth ? truth.order.indexOf(row[column]) : -1;
-    return place < 0 ? Infinity : truth.distances[place];
-  });
-  return Math.min(...scores);
-}
-
-function sideCell(index, layer, k, count, best) {
-  if (k === null || k === undefined) return el("span", { class: "hint" }, "–");
-  const r = data.runs[index];
-  const { truth } = r.layers[layer - 1];
-  const size = data.kind === "table" ? { w: 120, h: 66 } : fitted(count > WIDE ? 64 : 124);
-  const i = truth ? truth.order.indexOf(k) : -1;
-  return el("button", {
-    type: "button", class: "side-cell", "aria-label": `${r.label}, layer ${layer}, component ${k + 1}`,
-    on: { click: () => { chooseRun(index); visit(layer, k); } },
-  },
-  svg("svg", { width: size.w, height: size.h, "aria-hidden": true }, ...emblem(layer, k, 0, 0, size, r)),
-  i >= 0 ? el("span", { class: truth.distances[i] === best ? "hint best" : "hint" }, `MRSA ${num(truth.distances[i])}`) : null);
 }
 
 // --- settings -----------------------------------------------------------------------------------
@@ -413,7 +271,9 @@ function drawSettings() {
 function drawRun() {
   const depth = run().layers.length;
   byId("layers-caption").textContent = depth > 1
-    ? "Each layer's components are grouped by the next. Lines show how much of a component belongs to those below it (10 % or more; the wider, the more). Click a component, or use the arrow keys and Enter."
+    ? "Each layer's components are grouped by the next. Lines show how much of a component belongs " +
+      "to those below it (10 % or more; the wider, the more). Click a component, or use the arrow " +
+      "keys and Enter."
     : "One layer of components. Click one, or use the arrow keys and Enter.";
   drawHeader();
   drawRunTabs();

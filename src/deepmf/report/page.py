@@ -13,14 +13,16 @@ from pathlib import Path
 from typing import Any
 
 from deepmf.files import write_whole
-from deepmf.report.content import FULL, Detail, Ranking, model_name, report_content
+from deepmf.report.compare import Ranking
+from deepmf.report.content import FULL, Detail, report_content
+from deepmf.report.texts import model_name
 from deepmf.runs.run import Run
 
 _LARGEST = 9_500_000
 """Bytes: a page that mails and browsers still take lightly."""
 
 _COARSEST = 64
-_SCRIPTS = ("base.js", "chart.js", "graph.js", "maps.js", "page.js")
+_SCRIPTS = ("base.js", "chart.js", "graph.js", "maps.js", "errors.js", "compare.js", "page.js")
 
 
 def write_report(

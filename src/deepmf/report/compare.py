@@ -1,0 +1,100 @@
+"""Several runs on the same data: their table, and their components side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from deepmf.metrics import match
+from deepmf.quadratic import Array
+from deepmf.report.numbers import root
+from deepmf.report.texts import short
+from deepmf.runs.run import Run
+
+
+class Ranking(NamedTuple):
+    """A table of runs, best first: one row per run, whose first entry is the run's label."""
+
+    columns: Sequence[str]
+    rows: Sequence[Sequence[str | float]]
+
+
+def table(ranking: Ranking) -> dict[str, Any]:
+    """As plain data; None where a number is missing."""
+    return {
+        "columns": [short(c) for c in ranking.columns],
+        "rows": [[_cell(c) for c in row] for row in ranking.rows],
+    }
+
+
+def _cell(value: str | float) -> str | float | None:
+    if isinstance(value, str):
+        return short(value)
+    return float(value) if np.isfinite(value) else None
+
+
+def default_ranking(runs: Sequence[Run], labels: Sequence[str]) -> Ranking:
+    """Errors, scores and durations in the order of the runs."""
+    depth = max(run.f.depth for run in runs)
+    scores = [_mean_scores(run, depth) for run in runs]
+    known = [k for k in range(depth) if any(np.isfinite(s[k]) for s in scores)]
+    columns = [
+        "run",
+        *(f"layer {k + 1}: error (%)" for k in range(depth)),
+        *(f"layer {k + 1}: MRSA" for k in known),
+        "sweeps",
+        "seconds",
+    ]
+    rows = []
+    for run, label, score in zip(runs, labels, scores):
+        errors = (100 * root(run.f.history.data_errors[-1])).tolist()
+        errors += [np.nan] * (depth - len(errors))
+        found = [score[k] for k in known]
+        time = float(run.f.history.time[-1])
+        rows.append([label, *errors, *found, float(run.f.n_iter), time])
+    return Ranking(columns, rows)
+
+
+def _mean_scores(run: Run, depth: int) -> list[float]:
+    scores = [_score(run, layer) for layer in range(1, run.f.depth + 1)]
+    return scores + [float("nan")] * (depth - len(scores))
+
+
+def _score(run: Run, layer: int) -> float:
+    score = run.score(layer) if np.isfinite(run.f.basis(layer)).all() else None
+    return float("nan") if score is None else score.mean
+
+
+def side_by_side(runs: Sequence[Run]) -> list[dict[str, Any]]:
+    """Per layer that all runs have: the component of each run that stands in each column."""
+    depth = min(run.f.depth for run in runs)
+    return [
+        {"names": names, "rows": [_columns(reference, run.f.basis(layer)) for run in runs]}
+        for layer, (names, reference) in enumerate(_references(runs, depth), start=1)
+    ]
+
+
+def _references(runs: Sequence[Run], depth: int) -> Iterator[tuple[list[str], Array]]:
+    """Names and curves of the columns: of the truth where known, else of the first run."""
+    for layer in range(1, depth + 1):
+        known = runs[0].truth.get(layer)
+        if known is not None:
+            yield [short(name) for name in known.names], known.W
+        else:
+            W = runs[0].f.basis(layer)
+            yield [str(k + 1) for k in range(W.shape[1])], W
+
+
+def _columns(reference: Array, W: Array) -> list[int | None]:
+    """Components paired with the reference's, then those left over."""
+    if not np.isfinite(W).all() or not np.isfinite(reference).all():
+        return list(range(W.shape[1]))
+    columns: list[int | None] = [None] * reference.shape[1]
+    if reference.shape[1] <= W.shape[1]:
+        columns = match(reference, W).order.tolist()
+    else:
+        for k, column in enumerate(match(W, reference).order.tolist()):
+            columns[column] = k
+    return columns + [k for k in range(W.shape[1]) if k not in columns]

@@ -1,0 +1,75 @@
+// Error curves: of one run by layer, or of several runs together.
+
+let clock = "sweep"; // or "time"
+
+const ERROR_KINDS = [
+  ["data", "Relative data error", "‖X − W_l H_l ⋯ H_1‖ / ‖X‖"],
+  ["layer", "Relative layer error", "‖W_{l−1} − W_l H_l‖ / ‖W_{l−1} at the start‖"],
+];
+
+function drawErrors() {
+  tabs(byId("errors-tabs"), ["Sweeps", "Seconds"], clock === "sweep" ? 0 : 1, (i) => {
+    clock = i ? "time" : "sweep";
+    drawErrors();
+  });
+  const rows = data.runs.length > 1 ? comparedErrors() : [ownErrors()];
+  const hosts = rows.map((charts) => charts.map(() => el("div", { class: "chart" })));
+  replace(byId("errors-body"), ...hosts.map((row) => el("div", { class: "charts" }, ...row)));
+  rows.forEach((charts, r) => charts.forEach(({ series, options }, c) => lineChart(hosts[r][c], series, options)));
+}
+
+const clockOptions = () => ({
+  xLabel: clock === "sweep" ? "sweep" : "seconds",
+  integers: clock === "sweep",
+  restAtEnd: true,
+});
+
+const errorOptions = (title, formula) =>
+  ({ ...clockOptions(), title, formula, name: title, yLabel: "error", log: true, format: percent });
+
+// The objective, then each kind of error with a line per layer.
+function ownErrors() {
+  const { history, layers } = run();
+  const kinds = ERROR_KINDS.map(([key, words, formula]) => ({
+    series: layers.map((_, l) =>
+      ({ label: `layer ${l + 1}`, x: history[clock], y: history[key][l], color: color(l) })),
+    options: errorOptions(words, formula),
+  }));
+  return [objectiveChart(), ...kinds];
+}
+
+// A row for each kind of error, with a chart per layer and a line per run; then the objective of
+// the chosen run alone, for objectives of different models do not compare.
+function comparedErrors() {
+  const depth = Math.max(...data.runs.map((r) => r.layers.length));
+  const rows = ERROR_KINDS.map(([key, words, formula]) =>
+    Array.from({ length: depth }, (_, l) => ({
+      series: data.runs
+        .map((r, i) => ({ label: r.label, x: r.history[clock], y: r.history[key][l], color: color(i) }))
+        .filter((s) => s.y),
+      options: errorOptions(`${words}, layer ${l + 1}`, formula),
+    })));
+  return [...rows, [objectiveChart()]];
+}
+
+function objectiveChart() {
+  const { history, label } = run();
+  const several = data.runs.length > 1;
+  const title = several ? "Objective of the chosen run" : "Objective";
+  return {
+    series: [{
+      label: several ? label : "objective",
+      x: history[clock],
+      y: history.objective,
+      color: several ? color(state.run) : "#333",
+    }],
+    options: {
+      ...clockOptions(),
+      title,
+      formula: "what the fit lowers: the loss and the penalties",
+      name: title,
+      yLabel: "objective",
+      log: history.objective.every((v) => v > 0), // a volume's logarithm may be negative
+    },
+  };
+}

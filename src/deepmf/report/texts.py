@@ -1,0 +1,56 @@
+"""Names and sentences of the page."""
+
+from __future__ import annotations
+
+from deepmf.factorization import Factorization
+from deepmf.layout import Layout
+
+_LONGEST_NAME = 200
+
+_STOPPED = {
+    "tol": "stopped by tol",
+    "max_iter": "stopped by max_iter",
+    "max_time": "stopped by max_time",
+    "callback": "stopped by a callback",
+    "diverged": "stopped because it diverged",
+}
+
+
+def short(text: object) -> str:
+    """Names come from files and may be of any length."""
+    whole = str(text)
+    return whole if len(whole) <= _LONGEST_NAME else whole[: _LONGEST_NAME - 1] + "…"
+
+
+def model_name(f: Factorization) -> str:
+    """The loss's name, or its class's."""
+    return f.problem.loss.name or type(f.problem.loss).__name__
+
+
+def summary(f: Factorization) -> str:
+    """What was factored into what, by which model, and why it stopped: one sentence."""
+    m, n = len(f.W[0]), f.H[0].shape[1]
+    ranks = " > ".join(str(r) for r in f.ranks)
+    parts = "component" if f.ranks == [1] else "components"
+    sweeps = "sweep" if f.n_iter == 1 else "sweeps"
+    return (
+        f"{_size(f.layout, m, n)} factored into {ranks} {parts} by the {model_name(f)} model; "
+        f"{f.n_iter} {sweeps}, {_STOPPED.get(f.stop_reason, f'stopped by {f.stop_reason}')}."
+    )
+
+
+def _size(layout: Layout, m: int, n: int) -> str:
+    if layout.kind == "pictures" and layout.image_shape is not None:
+        return f"{n} pictures of {layout.image_shape[0]} × {layout.image_shape[1]} pixels"
+    if layout.kind == "scene":
+        return f"{m} bands × {n} pixels"
+    rows = "rows" if layout.features is None else "features"
+    return f"{m} {rows} × {n} {'columns' if layout.samples is None else 'samples'}"
+
+
+def duration(seconds: float) -> tuple[str, str]:
+    """A number of few digits and its unit."""
+    for unit, size in (("h", 3600.0), ("min", 60.0), ("s", 1.0)):
+        if seconds >= 1.5 * size or (unit == "s" and seconds >= 0.1):
+            return f"{seconds / size:.3g}", unit
+    return f"{1000 * seconds:.3g}", "ms"

@@ -207,7 +207,8 @@ function truthOfLayer(truth, layer) {
     .map((name, i) => ({ name, k: truth.order[i], mrsa: truth.distances[i], curve: truth.curves[i] }))
     .sort((a, b) => a.mrsa - b.mrsa);
   const table = el("table", {},
-    el("thead", {}, el("tr", {}, ...["truth", "component", "MRSA"].map((h) => el("th", { scope: "col" }, h)))),
+    el("thead", {}, el("tr", {}, ...["truth", "component"].map((h) => el("th", { scope: "col" }, h)),
+      el("th", { scope: "col", class: "number" }, "MRSA"))),
     el("tbody", {}, ...rows.map(({ name, k, mrsa }) => el("tr", {},
       el("td", {}, name),
       el("td", {}, el("button", { type: "button", class: "plain", on: { click: () => visit(layer, k) } }, String(k + 1))),

@@ -73,6 +73,7 @@ class NetCdf(Format):
     def _open(self, path: Path, xr: Any, options: Mapping[str, Any]) -> Groups:
         if path.is_file() and is_hdf5(path):
             need("h5netcdf", "cubes", "Reading NetCDF files")
+            need("h5py", "cubes", "Reading NetCDF files").File(path, "r").close()  # is it whole?
             return xr.open_groups(path, engine="h5netcdf", **options)
         if path.is_file() and begins(path, b"CDF"):
             whole = BytesIO(path.read_bytes())  # SciPy leaves a broken file open

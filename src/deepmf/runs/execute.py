@@ -67,8 +67,19 @@ def execute(config: Config, data: Dataset | None = None, callbacks: Sequence[Cal
         facts=facts(config, data, seconds),
         truth=truth_by_layer(data, f.ranks),
         residual=relative_residual(f, data.X),
-        notes=list(dict.fromkeys(str(w.message) for w in caught)),
+        notes=[*dict.fromkeys(str(w.message) for w in caught), *advice(f)],
     )
+
+
+def advice(f: Factorization) -> list[str]:
+    """What the numbers of a finished fit suggest to try."""
+    errors = f.history.data_errors[-1]
+    if f.depth > 1 and f.problem.loss.name == "layer-centric" and errors[0] > 0.98 * errors[1]:
+        return [
+            "Layer 1 fits the data hardly better than layer 2: the deeper layer is pulling too "
+            "hard. Try a smaller weight such as layer-centric:lam=0.1, or the data-centric model."
+        ]
+    return []
 
 
 def truth_by_layer(data: Dataset, ranks: Sequence[int]) -> dict[int, Truth]:

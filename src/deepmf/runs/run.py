@@ -56,11 +56,11 @@ class Run:
     notes: Sequence[str] = ()
 
     def score(self, layer: int) -> Score | None:
-        """The layer against its truth, where that is known."""
-        known = self.truth.get(layer)
-        if known is None or known.W.shape[1] > self.f.ranks[layer - 1]:
+        """The layer against its truth, where that is known and the fit did not diverge."""
+        known, W = self.truth.get(layer), self.f.basis(layer)
+        if known is None or known.W.shape[1] > W.shape[1] or not np.isfinite(W).all():
             return None
-        return Score(*match(known.W, self.f.basis(layer)))
+        return Score(*match(known.W, W))
 
     def names(self, layer: int) -> list[str]:
         """Names of the layer's components: of the closest true ones, else numbers."""

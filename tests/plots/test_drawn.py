@@ -240,7 +240,7 @@ def test_negative_and_missing_values_have_a_picture(of_scene):
     h = of_scene.history
     odd = dataclasses.replace(
         h,
-        objective=h.objective - h.objective.max() - 1,
+        objective=h.objective - h.objective.mean(),
         layer_errors=np.zeros_like(h.layer_errors),
         data_errors=np.where(np.arange(len(h))[:, None] == 1, np.inf, h.data_errors),
     )

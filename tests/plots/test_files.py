@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import io
 import pickle
 import re
@@ -10,8 +11,10 @@ import sys
 from itertools import pairwise
 
 import matplotlib as mpl
+import numpy as np
 import pytest
 
+from deepmf.layout import Layout
 from deepmf.plots import (
     plot_errors,
     plot_hierarchy,
@@ -60,6 +63,24 @@ def test_svg_text_is_text(fig):
     assert "<text" in svg
     assert "layer" in " ".join(re.findall(r"<text[^>]*>([^<]*)", svg)).lower()
     assert svg == saved(fig, "svg").decode() or "dc:date" in svg
+
+
+def test_a_dollar_is_a_dollar(topics):
+    """Names are no formulas: this one would be a wrong one."""
+    X, f = topics
+    odd = r"$\bad{$"
+    layout = Layout(features=np.array([odd] * 30), samples=np.array([odd] * 50))
+    f = dataclasses.replace(f, layout=layout)
+    names = [odd] * 5
+    for fig in (
+        plot_words(f, 1, names=names),
+        plot_spectra(f, 1, names=names),
+        plot_hierarchy(f, names=[names, None]),
+        plot_maps(f, 1, image=(10, 5), names=names),
+        plot_pictures(f, 1, image=(6, 5), names=names),
+        plot_residual(f, X),
+    ):
+        assert saved(fig, "svg").decode().count(odd) >= 1
 
 
 def test_lines_stay_lines(bare):

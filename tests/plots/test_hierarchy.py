@@ -11,6 +11,8 @@ from matplotlib.patches import FancyArrowPatch
 
 from deepmf import factorize
 from deepmf.plots import plot_hierarchy, top_features
+from deepmf.plots.arrows import Arrow, Spot, percentages
+from deepmf.plots.graph import Link
 
 
 def images(fig):
@@ -166,3 +168,17 @@ def test_a_given_shape_is_of_samples_or_of_features(bare):
     np.testing.assert_allclose(
         images(plot_hierarchy(f, image=(4, 3)))["layer-1-1"], f.W[0][:, 0].reshape(4, 3)
     )
+
+
+def test_percentages_keep_clear_of_each_other():
+    def arrow(x0, x1):
+        return Arrow(Spot(x0, 1.0), Spot(x1, 0.0), Link((1, 0), (2, 0), 0.5))
+
+    beside = [arrow(0, 0), arrow(0.15, 0.15), arrow(0.3, 0.3)]
+    spots = [spot for _, spot in percentages(beside)]
+    assert len(spots) == 3
+    assert all(abs(a.x - b.x) > 0.28 or abs(a.y - b.y) > 0.1 for a, b in combinations(spots, 2))
+    crossing = [arrow(0, 1), arrow(0.3, 0.4)]
+    for own, spot in percentages(crossing):
+        assert all(other.distance(spot) > 0.08 for other in crossing if other is not own)
+    assert not percentages([arrow(0, 0), arrow(0.01, 0.01)])

@@ -22,6 +22,9 @@ ToPicture = Callable[[Array], Array]
 Picture = ToPicture | tuple[int, int]
 """From one value per pixel to a picture: a function, or rows and columns (row after row)."""
 
+Box = tuple[float, float, float, float]
+"""Left, right, bottom, top."""
+
 _BRIGHTEST = 99.5
 """Percentile at which colours end: a few outliers would dim the rest."""
 
@@ -97,6 +100,14 @@ def draw_image(ax: Axes, picture: Array, scale: Scale, **options: Any) -> AxesIm
         interpolation_stage="data",
         **options,
     )
+
+
+def draw_frame(ax: Axes, box: Box, fill: str = "none") -> None:
+    """A thin line around a box."""
+    from matplotlib.patches import Rectangle
+
+    left, right, bottom, top = box
+    ax.add_patch(Rectangle((left, bottom), right - left, top - bottom, fc=fill, ec="0.6", lw=0.4))
 
 
 def is_flat(picture: Array) -> bool:

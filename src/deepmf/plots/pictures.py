@@ -4,12 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import ceil, sqrt
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from deepmf.factorization import Factorization, layer_number
-from deepmf.plots.images import Picture, Scale, draw_image, to_picture, whole_figure
+from deepmf.plots.images import (
+    Box,
+    Picture,
+    Scale,
+    draw_frame,
+    draw_image,
+    to_picture,
+    whole_figure,
+)
 from deepmf.plots.labels import component_names, shorten
 from deepmf.plots.style import ONE_COLUMN, SMALL, TITLE, new_figure, write
 from deepmf.quadratic import Array
@@ -21,7 +29,8 @@ _NOTES = {
     "gray_r": "white: 0; black: the largest value of each",
     "RdBu_r": "blue: negative; white: 0; red: positive; each to its own largest size",
 }
-_MARGIN, _TITLE, _NOTE = 0.05, 0.25, 0.18
+_MARGIN, _TITLE, _NOTE, _LARGEST = 0.05, 0.25, 0.18, 1.1
+"""Empty edge, room for title and note, and the largest picture, in inches."""
 
 
 def plot_pictures(
@@ -52,39 +61,59 @@ def plot_pictures(
     width : float
         Of the figure in inches.
     """
-    W = f.basis(layer)
+    W, number = f.basis(layer), layer_number(layer, f.depth)
     labels = component_names(names, W.shape[1]) if names is not None else []
     picture = to_picture(f, image, "rows")
     pictures = [picture(_unit_max(w)) for w in W.T]
-    columns = ceil(sqrt(W.shape[1]))
-    cell = min((width - 2 * _MARGIN) / columns, 1.1)
-    margin = (width - columns * cell) / 2
-    rows, cols = pictures[0].shape
-    size, name = 0.92 * cell, 0.14 if labels else 0.0
-    tall = size * rows / cols
-    pitch = tall + 0.08 * cell + name
-    height = -(-W.shape[1] // columns) * pitch + _TITLE + _NOTE
+    sheet = _Sheet.of(len(pictures), width, pictures[0].shape, named=bool(labels))
     scale = Scale.of(np.sign(W), "gray_r", percentile=100)
-    fig = new_figure(width, height)
+    fig = new_figure(width, sheet.height)
     ax = whole_figure(fig)
     for k, shown in enumerate(pictures):
-        left = margin + k % columns * cell + 0.04 * cell
-        top = height - _TITLE - k // columns * pitch - name
-        box = (left, left + size, top - tall, top)
-        draw_image(ax, shown, scale, extent=box, aspect="auto", gid=f"layer-{layer}-{k + 1}")
-        ax.plot(*_frame(*box), color="0.7", lw=0.3)
+        left, right, _, top = box = sheet.box(k)
+        gid = f"layer-{number}-{k + 1}"
+        draw_image(ax, shown, scale, extent=box, aspect="auto", gid=gid)
+        draw_frame(ax, box)
         if labels:
-            text = shorten(labels[k], cell, SMALL)
-            write(ax, left + size / 2, top + 0.01, text, SMALL)
-    heading = f"Layer {layer_number(layer, f.depth)}" if title is None else title
-    ax.text(width / 2, height - 0.06, heading, fontsize=TITLE, ha="center", va="top")
+            text = shorten(labels[k], sheet.cell, SMALL)
+            write(ax, (left + right) / 2, top + 0.01, text, SMALL)
+    heading = f"Layer {number}" if title is None else title
+    ax.text(width / 2, sheet.height - 0.06, heading, fontsize=TITLE, ha="center", va="top")
     ax.text(width / 2, 0.05, _NOTES[scale.cmap], fontsize=SMALL, ha="center", color="0.35")
     return fig
 
 
+class _Sheet(NamedTuple):
+    """A square grid of pictures, in inches."""
+
+    columns: int
+    cell: float
+    """From one picture to the next on its right."""
+    picture: tuple[float, float]
+    """Width and height."""
+    name: float
+    """Room above each picture."""
+    left: float
+    height: float
+
+    @classmethod
+    def of(cls, count: int, width: float, shape: tuple[int, ...], named: bool) -> _Sheet:
+        columns = ceil(sqrt(count))
+        cell = min((width - 2 * _MARGIN) / columns, _LARGEST)
+        wide, name = 0.92 * cell, 0.14 if named else 0.0
+        tall = wide * shape[0] / shape[1]
+        height = -(-count // columns) * (tall + 0.08 * cell + name) + _TITLE + _NOTE
+        left = (width - columns * cell) / 2 + 0.04 * cell
+        return cls(columns, cell, (wide, tall), name, left, height)
+
+    def box(self, k: int) -> Box:
+        """Where the k-th picture is."""
+        row, column = divmod(k, self.columns)
+        wide, tall = self.picture
+        left = self.left + column * self.cell
+        top = self.height - _TITLE - row * (tall + 0.08 * self.cell + self.name) - self.name
+        return left, left + wide, top - tall, top
+
+
 def _unit_max(w: Array) -> Array:
     return w / (float(np.max(np.abs(w))) or 1.0)
-
-
-def _frame(x0: float, x1: float, y0: float, y1: float) -> tuple[list[float], list[float]]:
-    return [x0, x1, x1, x0, x0], [y0, y0, y1, y1, y0]

@@ -86,13 +86,15 @@ def plot_spectra(
 
 def _axis(layout: Layout, m: int, wavelengths: ArrayLike | None) -> tuple[Array, str]:
     """Where the bands stand, and in which unit."""
-    given = layout.wavelengths if wavelengths is None else np.asarray(wavelengths)
+    given, unit = wavelengths, "wavelength (nm)"
     if given is None:
-        bands = np.arange(1, m + 1) if layout.bands is None else layout.bands
-        return np.asarray(bands, dtype=np.float64), "band"
-    if given.shape != (m,):
-        raise ValueError(f"wavelengths has shape {given.shape}, but the spectra have {m} bands.")
-    return given, "wavelength (nm)"
+        given = layout.wavelengths
+    if given is None:
+        given, unit = np.arange(1, m + 1) if layout.bands is None else layout.bands, "band"
+    x = np.asarray(given, dtype=np.float64)
+    if x.shape != (m,):
+        raise ValueError(f"wavelengths has shape {x.shape}, but the spectra have {m} bands.")
+    return x, unit
 
 
 def _same_shape(truth: ArrayLike, W: Array, layer: int) -> Array:
@@ -109,7 +111,7 @@ def _draw(ax: Axes, x: Array, y: Array, pieces: list[slice], **style: object) ->
     """One line with a hole, a NaN, between pieces; a piece of one band is a dot."""
     starts = [piece.start for piece in pieces[1:]]
     (line,) = ax.plot(
-        np.insert(x.astype(np.float64), starts, np.nan),
+        np.insert(x, starts, np.nan),
         np.insert(y.astype(np.float64), starts, np.nan),
         **style,  # type: ignore[arg-type]
     )

@@ -10,7 +10,15 @@ import numpy as np
 
 from deepmf.factorization import Factorization
 from deepmf.plots.graph import Size
-from deepmf.plots.images import Picture, Scale, ToPicture, draw_image, to_picture
+from deepmf.plots.images import (
+    Box,
+    Picture,
+    Scale,
+    ToPicture,
+    draw_frame,
+    draw_image,
+    to_picture,
+)
 from deepmf.plots.labels import shorten
 from deepmf.plots.style import write
 from deepmf.plots.words import top_features
@@ -18,9 +26,6 @@ from deepmf.quadratic import Array
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-Box = tuple[float, float, float, float]
-"""Left, right, bottom, top."""
 
 _WORDS = 4
 _LINE = 0.095
@@ -103,11 +108,3 @@ def _is_of_features(image: Picture | None, f: Factorization) -> bool:
     """Whether a given shape can only be that of a column of W."""
     m, n = len(f.W[0]), f.H[0].shape[1]
     return isinstance(image, tuple) and prod(image) == m != n
-
-
-def draw_frame(ax: Axes, box: Box, fill: str = "none") -> None:
-    """A thin line around a box."""
-    from matplotlib.patches import Rectangle
-
-    left, right, bottom, top = box
-    ax.add_patch(Rectangle((left, bottom), right - left, top - bottom, fc=fill, ec="0.6", lw=0.4))

@@ -6,14 +6,18 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from deepmf.plots import (
     plot_errors,
     plot_hierarchy,
     plot_maps,
     plot_pictures,
+    plot_residual,
     plot_spectra,
     plot_words,
 )
+from deepmf.quadratic import Array
 from deepmf.runs.run import Run
 
 if TYPE_CHECKING:
@@ -38,9 +42,19 @@ def figures(run: Run) -> Iterator[tuple[str, Figure]]:
     for layer, own in enumerate(names, start=1):
         if kind == "scene":
             yield f"maps-layer-{layer}", plot_maps(f, layer, names=own)
-            yield f"spectra-layer-{layer}", plot_spectra(f, layer, names=own)
+            yield f"spectra-layer-{layer}", plot_spectra(f, layer, None, _truth(run, layer), own)
         elif kind == "pictures":
             yield f"pictures-layer-{layer}", plot_pictures(f, layer)
         else:
             yield f"words-layer-{layer}", plot_words(f, layer, names=own)
     yield "errors", plot_errors(f)
+    if run.residual is not None:
+        yield "residual", plot_residual(f, residual=run.residual)
+
+
+def _truth(run: Run, layer: int) -> Array | None:
+    """True spectra in the order of the components, where there is one for each."""
+    score = run.score(layer)
+    if score is None or len(score.order) < run.f.ranks[layer - 1]:
+        return None
+    return run.truth[layer].W[:, np.argsort(score.order)]

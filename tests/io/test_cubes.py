@@ -314,6 +314,20 @@ def test_tiff_wavelengths(tmp_path):
     np.testing.assert_allclose(read(plain).layout.wavelengths, WAVES + 1)
 
 
+@pytest.mark.parametrize(
+    "tags",
+    [
+        {"wavelength": "120", "wavelength_units": "Micrometers"},
+        {"CENTRAL_WAVELENGTH_UM": "120"},
+        {"WAVELENGTH_NM": "120000", "unit": "um"},
+        {"Wavelength": "120 um"},
+    ],
+)
+def test_tiff_units_are_not_guessed_where_they_are_said(tmp_path, tags):
+    path = save_tiff(tmp_path / "a.tif", CUBE, tags=[tags] * BANDS)
+    np.testing.assert_allclose(read(path).layout.wavelengths, 120000)
+
+
 def test_tiff_maps(tmp_path):
     import rasterio
 

@@ -160,6 +160,21 @@ def test_structs_and_functions_are_not_data(tmp_path):
             read(path, Reading(variable=name))
 
 
+def test_two_variables_of_one_name_need_no_warning(tmp_path):
+    savemat(tmp_path / "a.mat", {"X": FLAT})
+    one = (tmp_path / "a.mat").read_bytes()
+    (tmp_path / "b.mat").write_bytes(one + one[128:])
+    np.testing.assert_array_equal(read(tmp_path / "b.mat").X, FLAT)
+    assert list(load(tmp_path / "b.mat")) == ["X"]
+
+
+def test_a_variable_that_scipy_only_warns_of(tmp_path, monkeypatch):
+    savemat(tmp_path / "a.mat", {"X": FLAT})
+    monkeypatch.setattr("scipy.io.loadmat", lambda *_, **__: {"X": "Read error: ..."})
+    with pytest.raises(UnreadableError, match="damaged: its variable X cannot be read"):
+        read(tmp_path / "a.mat")
+
+
 def test_names_in_cells(tmp_path):
     names = np.array(["1-Road", "2-Tree"], dtype=object)
     for version in LATER:

@@ -20,6 +20,7 @@ from deepmf.io.choose import choose
 from deepmf.io.mat_tags import check_tags
 from deepmf.layout import Layout
 
+_Array = np.ndarray | sparse.sparray | sparse.spmatrix
 _HDF5 = b"\x89HDF\r\n\x1a\n"
 _TYPES = {"double": "float64", "single": "float32", "logical": "bool", "sparse": "float64"}
 _TYPES |= {f"{sign}int{bits}": f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)}
@@ -50,7 +51,9 @@ class Mat(Format):
             if v.dtype in _TYPES.values() and max(v.shape, default=1) == int(np.prod(v.shape))
         ]
         parts = load(path, {name, *numbers})
-        A = parts.pop(name)
+        A = parts.pop(name, None)
+        if A is None:
+            raise UnreadableError(f"{path} is damaged: its variable {name} cannot be read.")
         header: dict[str, Any] = {"format": self.name}
         if (largest := number(parts, "maxValue")) is not None:
             header["max_value"] = largest
@@ -109,9 +112,10 @@ def load(path: Path, names: Collection[str] | None = None) -> dict[str, Any]:
         check_tags(path)
         wanted = None if names is None else list(names)
         with warnings.catch_warnings():
-            warnings.simplefilter("error")  # SciPy only warns of variables it could not read
+            warnings.simplefilter("ignore")  # two variables of one name, say
             found = loadmat(path, variable_names=wanted)
-        return {k: v for k, v in found.items() if not k.startswith("__")}
+        # text alone is SciPy's own: its header, and errors in place of variables
+        return {name: value for name, value in found.items() if isinstance(value, _Array)}
     with need("h5py", "cubes", "Reading MATLAB 7.3 files").File(path, "r") as file:
         wanted = list(file) if names is None else list(names)
         parts = {name: _values(file, file[name]) for name in wanted if name[0] != "#"}

@@ -40,7 +40,7 @@ LEVELS = {
     "estimators": 11,
 }
 # Leaves that any level may use: they import nothing of the numerics.
-HELPERS = {"files", "random_state", "validation"}
+HELPERS = {"files", "random_state", "threads", "validation"}
 
 
 def part(path: Path) -> str:
@@ -158,13 +158,20 @@ def loaded_after(code: str) -> set[str]:
     done = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=120
     )
-    return {name.split(".")[0] for name in done.stdout.split()}
+    return set(done.stdout.split())
 
 
 def test_importing_loads_neither_scikit_learn_nor_matplotlib():
     loaded = loaded_after("import deepmf; deepmf.factorize, deepmf.MinVolume")
     assert "numpy" in loaded
     assert loaded.isdisjoint({"sklearn", "matplotlib", "pandas"})
+
+
+def test_the_command_line_starts_without_what_is_slow_to_load():
+    pytest.importorskip("typer")
+    loaded = loaded_after("import deepmf.cli.app")
+    slow = {"sklearn", "matplotlib", "pandas", "numba", "xarray", "multiprocessing.pool"}
+    assert loaded.isdisjoint(slow | {"scipy.optimize", "scipy.io", "concurrent.futures.process"})
 
 
 def test_a_converging_fit_loads_neither():

@@ -10,6 +10,8 @@ from typing import Any, TypeVar
 
 from threadpoolctl import threadpool_limits
 
+from deepmf.threads import limit_threads
+
 Task = TypeVar("Task")
 Result = TypeVar("Result")
 Progress = Callable[[Iterable[Any], int], Iterable[Any]]
@@ -34,3 +36,4 @@ def in_parallel(
 
 def _one_thread() -> None:
     threadpool_limits(1)
+    limit_threads(1).__enter__()  # for as long as the process lives

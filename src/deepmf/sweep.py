@@ -14,7 +14,7 @@ from deepmf.problem import Problem
 from deepmf.quadratic import Array
 from deepmf.state import State
 
-_GUARD = {np.dtype(np.float64): 1e-7, np.dtype(np.float32): 1e-1}
+_GUARD = 1e-7
 """Relative squared error below which traces have too few digits left to follow a slow decrease."""
 
 Kind = Literal["H", "W"]
@@ -41,7 +41,7 @@ def squared_errors(panels: Panels, s: State) -> Errors:
     data = np.array(
         [s.norm2 + np.sum(B * (B @ s.data.HHt - 2 * s.data.XHt)) for B in bases], dtype=float
     )
-    doubtful = np.flatnonzero(data < _GUARD[panels.dtype] * s.norm2)
+    doubtful = np.flatnonzero(data < _GUARD * s.norm2)
     if len(doubtful):
         data[doubtful] = panels.residuals2([bases[k] for k in doubtful])
     deeper = [np.sum((s.W[k - 1] - s.W[k] @ s.H[k]) ** 2) for k in range(1, s.depth)]

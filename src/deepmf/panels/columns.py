@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
-from typing import Any
+from functools import partial
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,9 +16,10 @@ from deepmf.parameters import check_integer
 from deepmf.quadratic import Array
 from deepmf.solvers.base import Solver
 from deepmf.state import DataProducts
+from deepmf.threads import in_threads
 
-_WIDTH = 4096
-"""Columns in a panel: wide enough for BLAS, narrow enough for work arrays to stay in cache."""
+_NARROWEST, _WIDEST = 256, 16384
+"""Columns of a panel: a task for a thread, neither too small nor too large."""
 
 _LARGEST_GRAM = 1500
 """Up to this many rows, singular vectors come from the m x m Gram matrix; above, from Lanczos."""
@@ -34,11 +36,14 @@ class ColumnPanels(Panels):
         Columns in a panel.
     """
 
+    wanted: ClassVar[int]
+    """Number of panels by default, as far as their size allows."""
+
     def __init__(self, X: Any, width: int | None = None) -> None:
         self.X = X
         self.shape = (X.shape[0], X.shape[1])
         self.dtype = X.dtype
-        self.width = _WIDTH if width is None else width
+        self.width = self._default_width() if width is None else width
         check_integer("panel_size", self.width, 1)
         self.count = -(-X.shape[1] // self.width)
         self._norms2 = np.empty(X.shape[1])
@@ -56,9 +61,25 @@ class ColumnPanels(Panels):
     def _norms2_of(P: Any) -> Array:
         """Squared norms of a panel's columns, in float64."""
 
-    def _panels(self) -> Iterator[tuple[slice, Any]]:
+    def _default_width(self) -> int:
+        blocks = -(-self.shape[1] // (self.wanted * _NARROWEST))
+        return min(max(blocks, 1) * _NARROWEST, _WIDEST)
+
+    @property
+    @abstractmethod
+    def _fusable(self) -> bool:
+        """Whether `_fused` applies to X."""
+
+    @abstractmethod
+    def _fused(self, coding: Coding, kernel: tuple[Any, ...], cols: slice) -> tuple[Array, Array]:
+        """Improve some columns' codes in one compiled pass; their X H' and H H'."""
+
+    def _slices(self) -> Iterator[slice]:
         for start in range(0, self.shape[1], self.width):
-            cols = slice(start, min(start + self.width, self.shape[1]))
+            yield slice(start, min(start + self.width, self.shape[1]))
+
+    def _panels(self) -> Iterator[tuple[slice, Any]]:
+        for cols in self._slices():
             yield cols, self._panel(cols)
 
     # --- the fit -----------------------------------------------------------------------------
@@ -80,7 +101,24 @@ class ColumnPanels(Panels):
         self.H = H
 
     def update(self, coding: Coding, solver: Solver, max_iter: int, tol: float) -> DataProducts:
-        """See `Panels.update`."""
+        """See `Panels.update`: by a compiled pass on all cores where one applies.
+
+        The panels' sums are added in their order, so that results do not depend on the threads.
+        """
+        if coding.regularizer is None and self._fusable:
+            A = coding.A
+            kernel = solver.column_kernel(A, coding.constraint, self.dtype, max_iter, tol)
+            if kernel is not None:
+                m, r = coding.G.shape
+                XHt, HHt = np.zeros((m, r)), np.zeros((r, r))
+                work = partial(self._fused, coding, kernel)
+                for more_XHt, more_HHt in in_threads(work, list(self._slices())):
+                    XHt += more_XHt
+                    HHt += more_HHt
+                return DataProducts(XHt, HHt, 0.0)
+        return self._update(coding, solver, max_iter, tol)
+
+    def _update(self, coding: Coding, solver: Solver, max_iter: int, tol: float) -> DataProducts:
         m, r = coding.G.shape
         Gt = coding.G.T.astype(self.dtype, copy=False)
         XHt, HHt, penalty = np.zeros((m, r)), np.zeros((r, r)), 0.0
@@ -89,8 +127,8 @@ class ColumnPanels(Panels):
             q = coding.quadratic(np.ascontiguousarray(Gt @ P), H)
             H = solver.solve(q, coding.constraint, H, max_iter, tol)
             self.H[:, cols] = H
-            XHt += P @ H.T
             H64 = H.astype(np.float64, copy=False)
+            XHt += P.astype(np.float64, copy=False) @ H64.T
             HHt += H64 @ H64.T
             penalty += coding.penalty(H64)
         return DataProducts(XHt, HHt, penalty)
@@ -101,7 +139,7 @@ class ColumnPanels(Panels):
 
     def set_codes(self, H: Array) -> None:
         """See `Panels.set_codes`."""
-        self.H = np.array(H, dtype=self.dtype)
+        self.H = np.array(H, dtype=self.dtype, order="C")
 
     # --- the starts --------------------------------------------------------------------------
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from deepmf.panels.base import Coding
 from deepmf.panels.columns import ColumnPanels
 from deepmf.quadratic import Array
 
@@ -15,6 +17,10 @@ class DensePanels(ColumnPanels):
     """Column panels of an array, used as it is."""
 
     X: Array
+    wanted = 32
+
+    def __init__(self, X: Array, width: int | None = None) -> None:
+        super().__init__(np.asarray(X), width)  # a memory map as a plain array of the same memory
 
     def _panel(self, cols: slice) -> Array:
         return self.X[:, cols]
@@ -22,6 +28,28 @@ class DensePanels(ColumnPanels):
     @staticmethod
     def _norms2_of(P: Array) -> Array:
         return np.sum(np.square(P, dtype=np.float64), axis=0)
+
+    @property
+    def _fusable(self) -> bool:
+        return self.X.flags.c_contiguous or self.X.flags.f_contiguous
+
+    def _fused(self, coding: Coding, kernel: tuple[Any, ...], cols: slice) -> tuple[Array, Array]:
+        from deepmf.panels import fused  # compiles, or loads what was compiled, when first needed
+
+        m, r = coding.G.shape
+        A = np.ascontiguousarray(coding.A, dtype=self.dtype)
+        HHt = np.zeros((r, r))
+        X = self.X.view()
+        X.flags.writeable = False  # one compiled version for all
+        if X.flags.c_contiguous:
+            XHt = np.zeros((m, r))
+            G = np.ascontiguousarray(coding.G, dtype=self.dtype)
+            fused.update_rows(X, A, G, self.H, cols.start, cols.stop, XHt, HHt, *kernel)
+            return XHt, HHt
+        HXt = np.zeros((r, m))
+        Gt = np.ascontiguousarray(coding.G.T, dtype=self.dtype)
+        fused.update_columns(X.T, A, Gt, self.H, cols.start, cols.stop, HXt, HHt, *kernel)
+        return HXt.T, HHt
 
     def residuals2(self, bases: Sequence[Array]) -> Array:
         """See `Panels.residuals2`."""

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from deepmf.panels.base import Coding
 from deepmf.panels.columns import ColumnPanels
 from deepmf.quadratic import Array
 
@@ -31,6 +32,8 @@ class SparsePanels(ColumnPanels):
         Columns in a panel.
     """
 
+    wanted = 8  # each sends back m x r_1 numbers, which may be as many as its nonzeros
+
     def __init__(self, X: Any, width: int | None = None) -> None:
         super().__init__(sparse.csc_array(X), width)
 
@@ -46,6 +49,20 @@ class SparsePanels(ColumnPanels):
     @staticmethod
     def _norms2_of(P: Any) -> Array:
         return P.astype(np.float64).power(2).sum(axis=0)
+
+    @property
+    def _fusable(self) -> bool:
+        return True
+
+    def _fused(self, coding: Coding, kernel: tuple[Any, ...], cols: slice) -> tuple[Array, Array]:
+        from deepmf.panels import fused  # compiles, or loads what was compiled, when first needed
+
+        m, r = coding.G.shape
+        A, G = (np.ascontiguousarray(M, dtype=self.dtype) for M in (coding.A, coding.G))
+        XHt, HHt = np.zeros((m, r)), np.zeros((r, r))
+        x, rows, ends = (_frozen(part) for part in (self.X.data, self.X.indices, self.X.indptr))
+        fused.update_sparse(x, rows, ends, A, G, self.H, cols.start, cols.stop, XHt, HHt, *kernel)
+        return XHt, HHt
 
     def residuals2(self, bases: Sequence[Array]) -> Array:
         """See `Panels.residuals2`.
@@ -82,3 +99,10 @@ class SparsePanels(ColumnPanels):
         if members is None:
             return super().leading(k)
         return SparsePanels(self.X[:, members], self.width).leading(k)
+
+
+def _frozen(part: NDArray) -> NDArray:
+    """A read-only view, so that one compiled version serves all."""
+    view = part.view()
+    view.flags.writeable = False
+    return view

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
+
 from deepmf.constraints.base import Constraint
 from deepmf.parameters import Parametrized
 from deepmf.quadratic import Array, Quadratic
@@ -37,6 +41,15 @@ class Solver(Parametrized):
             Stop when a step is shorter than ``tol`` times the first one.
         """
         raise NotImplementedError  # pragma: no cover
+
+    def column_kernel(
+        self, A: Array, constraint: Constraint, dtype: np.dtype, max_iter: int, tol: float
+    ) -> tuple[Any, ...] | None:
+        """Settings of the compiled kernels for 1/2 <h, A h> - <c, h> per column, where they apply.
+
+        ``None``: panels call `solve` instead.
+        """
+        return None
 
     def objection(self, constraint: Constraint) -> str | None:
         """Why the solver cannot handle the constraint, or ``None``."""

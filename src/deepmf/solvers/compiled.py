@@ -1,7 +1,7 @@
-"""The fast projected gradient method compiled by Numba, for small blocks and built-in sets.
+"""The fast projected gradient method compiled by Numba, for built-in sets.
 
 Same steps and decisions as `projected_gradient`, which remains the reference and serves every
-other case: user-defined sets, several Kronecker terms, large ranks (where BLAS is faster).
+other case: user-defined sets, several Kronecker terms, large blocks updated as a whole.
 """
 
 from __future__ import annotations
@@ -11,50 +11,60 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-LANES = 32
-"""Columns worked on together, so that the compiler can use vector instructions across them."""
+LANES = 64
+"""Columns worked on together: a constant, so that loops over them become vector instructions."""
 
 NONE, NONNEGATIVE, BOX, SIMPLEX, CAPPED = range(5)
 
-_jit = njit(cache=True, nogil=True, fastmath={"contract"}, error_model="numpy")
+jit = njit(cache=True, nogil=True, fastmath={"contract"}, error_model="numpy")
 
 
-@_jit
-def _project_column_to_simplex(v: Any, k: int, cap: bool) -> None:
-    """max(v - t, 0) with sum 1 (or at most 1), t by Michelot's shrinking active set."""
-    n = len(v)
-    if cap:
-        total = 0.0
-        for i in range(n):
-            v[i, k] = max(v[i, k], 0)
-            total += v[i, k]
-        if total <= 1:
-            return
-    top = v[0, k]
-    for i in range(1, n):
-        top = max(top, v[i, k])
-    total, count = 0.0, n
-    for i in range(n):
-        v[i, k] -= top
-        total += v[i, k]
-    t = (total - 1) / count
-    while True:
-        total, remaining = 0.0, 0
-        for i in range(n):
-            if v[i, k] > t:
-                total += v[i, k]
-                remaining += 1
-        if remaining >= count or remaining == 0:  # settled; rounding or NaN cannot keep it going
-            break
-        count = remaining
-        t = (total - 1) / count
-    for i in range(n):
-        v[i, k] = max(v[i, k] - t, 0)
+@jit
+def _to_simplex(M: Any, width: int, cap: bool, lanes: Any) -> None:
+    """max(v - t, 0) with sum 1 (or at most 1) per column, t by Michelot's shrinking active set."""
+    r = len(M)
+    t, total, count, remaining = lanes[0], lanes[1], lanes[2], lanes[3]
+    for k in range(width):
+        t[k], total[k] = M[0, k], 0
+    for i in range(r):
+        for k in range(width):
+            t[k] = max(t[k], M[i, k])
+            total[k] += max(M[i, k], 0)
+    for k in range(width):
+        inside = cap and total[k] <= 1  # such a column is only clipped: neither shift nor t
+        count[k] = 0 if inside else r
+        t[k] = 0 if inside else t[k]
+        total[k] = 0
+    for i in range(r):
+        for k in range(width):
+            M[i, k] -= t[k]
+            total[k] += M[i, k]
+    for k in range(width):
+        t[k] = 0 if count[k] == 0 else (total[k] - 1) / r
+    shrinking = True
+    while shrinking:
+        shrinking = False
+        for k in range(width):
+            total[k], remaining[k] = 0, 0
+        for i in range(r):
+            for k in range(width):
+                above = M[i, k] > t[k]
+                total[k] += M[i, k] if above else 0
+                remaining[k] += 1 if above else 0
+        for k in range(width):
+            # a settled column keeps its t; rounding or NaN cannot keep one going
+            smaller = 0 < remaining[k] < count[k]
+            t[k] = (total[k] - 1) / remaining[k] if smaller else t[k]
+            count[k] = remaining[k] if smaller else count[k]
+            shrinking = shrinking or smaller
+    for i in range(r):
+        for k in range(width):
+            M[i, k] = max(M[i, k] - t[k], 0)
 
 
-@_jit
-def _project(M: Any, width: int, kind: int, lower: Any, upper: Any) -> None:
-    """Project the first columns of M in place."""
+@jit
+def _project(M: Any, width: int, kind: int, lower: Any, upper: Any, lanes: Any) -> None:
+    """Project the first columns of M in place; ``lanes`` is work space, 4 x width."""
     if kind == NONNEGATIVE:
         for i in range(len(M)):
             for k in range(width):
@@ -64,101 +74,135 @@ def _project(M: Any, width: int, kind: int, lower: Any, upper: Any) -> None:
             for k in range(width):
                 M[i, k] = min(max(M[i, k], lower), upper)
     elif kind in (SIMPLEX, CAPPED):
-        for k in range(width):
-            _project_column_to_simplex(M, k, kind == CAPPED)
+        _to_simplex(M, width, kind == CAPPED, lanes)
 
 
-@_jit
-def _times(A: Any, M: Any, width: int, out: Any) -> None:
-    """A M for the first columns, into ``out``."""
-    r = len(M)
+@jit
+def _times(A: Any, M: Any, out: Any) -> None:
+    """A M into ``out``, two rows by four terms at a time so that loads are shared."""
+    r = len(A)
+    pairs, fours = r - r % 2, r - r % 4
     for i in range(r):
-        for k in range(width):
+        for k in range(LANES):
             out[i, k] = 0
+    for i in range(0, pairs, 2):
+        for j in range(0, fours, 4):
+            a0, a1, a2, a3 = A[i, j], A[i, j + 1], A[i, j + 2], A[i, j + 3]
+            b0, b1, b2, b3 = A[i + 1, j], A[i + 1, j + 1], A[i + 1, j + 2], A[i + 1, j + 3]
+            for k in range(LANES):
+                x0, x1, x2, x3 = M[j, k], M[j + 1, k], M[j + 2, k], M[j + 3, k]
+                out[i, k] += a0 * x0 + a1 * x1 + a2 * x2 + a3 * x3
+                out[i + 1, k] += b0 * x0 + b1 * x1 + b2 * x2 + b3 * x3
+        for j in range(fours, r):
+            a0, b0 = A[i, j], A[i + 1, j]
+            for k in range(LANES):
+                out[i, k] += a0 * M[j, k]
+                out[i + 1, k] += b0 * M[j, k]
+    for i in range(pairs, r):
         for j in range(r):
-            a = A[i, j]
-            for k in range(width):
-                out[i, k] += a * M[j, k]
+            a0 = A[i, j]
+            for k in range(LANES):
+                out[i, k] += a0 * M[j, k]
 
 
-@_jit
+@jit
+def descend(
+    A: Any, c: Any, m: Any, work: Any, lanes: Any, step: Any, kind: int, lower: Any, upper: Any,
+    max_iter: int, tol2: Any, alpha1: Any, accelerated: bool,
+) -> None:  # fmt: skip
+    """LANES columns, each on its own, in place: m -> argmin of 1/2 <m, A m> - <c, m> over the set.
+
+    ``work`` is 5 x r x LANES and ``lanes`` 12 x LANES of scratch. Flags are numbers, 0 or 1, so
+    that decisions are made for all columns by the same instructions.
+    """
+    r = len(A)
+    Hm, y, Hy, new, Hnew = work[0], work[1], work[2], work[3], work[4]
+    alpha, beta, change, length, first = lanes[0], lanes[1], lanes[2], lanes[3], lanes[4]
+    fresh, moving, better = lanes[5], lanes[6], lanes[7]
+    scratch = lanes[8:12]
+    _times(A, m, Hm)
+    for i in range(r):
+        for k in range(LANES):
+            y[i, k] = m[i, k]
+            Hy[i, k] = Hm[i, k]
+    for k in range(LANES):
+        alpha[k], first[k], fresh[k], moving[k] = alpha1, -1, 1, 1
+    for _ in range(max_iter):
+        for i in range(r):
+            for k in range(LANES):
+                new[i, k] = y[i, k] - step * (Hy[i, k] - c[i, k])
+        _project(new, LANES, kind, lower, upper, scratch)
+        _times(A, new, Hnew)
+        for k in range(LANES):
+            change[k], length[k] = 0, 0
+        for i in range(r):
+            for k in range(LANES):
+                d = new[i, k] - m[i, k]
+                change[k] += (0.5 * (Hm[i, k] + Hnew[i, k]) - c[i, k]) * d
+                length[k] += d * d
+        for k in range(LANES):
+            first[k] = length[k] if first[k] < 0 else first[k]
+            better[k] = moving[k] if change[k] <= 0 else 0
+            onward = better[k] if length[k] > tol2 * first[k] else 0
+            moving[k] *= max(onward, 1 - fresh[k])
+            onward = onward if accelerated else 0
+            a2 = alpha[k] * alpha[k]
+            following = (np.sqrt(a2 * a2 + 4 * a2) - a2) / 2
+            beta[k] = onward * alpha[k] * (1 - alpha[k]) / (a2 + following)
+            alpha[k] = following if onward > 0 else alpha1
+            fresh[k] = 1 - onward
+        for i in range(r):
+            for k in range(LANES):
+                d, Hd = new[i, k] - m[i, k], Hnew[i, k] - Hm[i, k]
+                m[i, k] = new[i, k] if better[k] > 0 else m[i, k]
+                Hm[i, k] = Hnew[i, k] if better[k] > 0 else Hm[i, k]
+                y[i, k] = m[i, k] + beta[k] * d
+                Hy[i, k] = Hm[i, k] + beta[k] * Hd
+        still_moving = False
+        for k in range(LANES):
+            still_moving |= moving[k] > 0
+        if not still_moving:
+            break
+
+
+@jit
+def load(M: Any, begin: int, width: int, out: Any) -> None:
+    """Columns ``begin``, ... of M into ``out``; zeros beyond ``width``."""
+    for i in range(len(M)):
+        row = M[i, begin : begin + width]
+        for k in range(width):
+            out[i, k] = row[k]
+        for k in range(width, out.shape[1]):
+            out[i, k] = 0
+
+
+@jit
+def store(m: Any, begin: int, width: int, out: Any) -> None:
+    """The first columns of m into columns ``begin``, ... of ``out``."""
+    for i in range(len(m)):
+        row = out[i, begin : begin + width]
+        for k in range(width):
+            row[k] = m[i, k]
+
+
+@jit
 def columns(
     A: Any, C: Any, M: Any, out: Any, step: Any, kind: int, lower: Any, upper: Any,
     max_iter: int, tol2: Any, alpha1: Any, accelerated: bool,
 ) -> None:  # fmt: skip
     """Every column of M on its own, LANES of them side by side; the result goes to ``out``."""
     r, n = M.shape
-    m = np.empty((r, LANES), M.dtype)
-    Hm, y, Hy, c, new, Hnew = (
-        np.empty_like(m), np.empty_like(m), np.empty_like(m),
-        np.empty_like(m), np.empty_like(m), np.empty_like(m),
-    )  # fmt: skip
-    alpha, beta = np.empty(LANES, M.dtype), np.empty(LANES, M.dtype)
-    change, length, first = (
-        np.empty(LANES, M.dtype), np.empty(LANES, M.dtype), np.empty(LANES, M.dtype)
-    )  # fmt: skip
-    fresh, moving, better = (
-        np.empty(LANES, np.bool_),
-        np.empty(LANES, np.bool_),
-        np.empty(LANES, np.bool_),
-    )
+    m, c = np.empty((r, LANES), M.dtype), np.empty((r, LANES), M.dtype)
+    work, lanes = np.empty((5, r, LANES), M.dtype), np.empty((12, LANES), M.dtype)
     for begin in range(0, n, LANES):
         width = min(LANES, n - begin)
-        for i in range(r):
-            for k in range(width):
-                m[i, k] = M[i, begin + k]
-                y[i, k] = m[i, k]
-                c[i, k] = C[i, begin + k]
-        _times(A, m, width, Hm)
-        for i in range(r):
-            for k in range(width):
-                Hy[i, k] = Hm[i, k]
-        for k in range(width):
-            alpha[k], first[k], fresh[k], moving[k] = alpha1, -1, True, True
-
-        for _ in range(max_iter):
-            for i in range(r):
-                for k in range(width):
-                    new[i, k] = y[i, k] - step * (Hy[i, k] - c[i, k])
-            _project(new, width, kind, lower, upper)
-            _times(A, new, width, Hnew)
-            for k in range(width):
-                change[k], length[k] = 0, 0
-            for i in range(r):
-                for k in range(width):
-                    d = new[i, k] - m[i, k]
-                    change[k] += (0.5 * (Hm[i, k] + Hnew[i, k]) - c[i, k]) * d
-                    length[k] += d * d
-            any_moving = False
-            for k in range(width):
-                if first[k] < 0:
-                    first[k] = length[k]
-                better[k] = moving[k] and change[k] <= 0
-                onward = better[k] and length[k] > tol2 * first[k]
-                moving[k] = moving[k] and (onward or not fresh[k])
-                if onward and accelerated:
-                    a2 = alpha[k] * alpha[k]
-                    following = (np.sqrt(a2 * a2 + 4 * a2) - a2) / 2
-                    beta[k] = alpha[k] * (1 - alpha[k]) / (a2 + following)
-                    alpha[k], fresh[k] = following, False
-                else:
-                    alpha[k], beta[k], fresh[k] = alpha1, 0, True
-                any_moving = any_moving or moving[k]
-            for i in range(r):
-                for k in range(width):
-                    d, Hd = new[i, k] - m[i, k], Hnew[i, k] - Hm[i, k]
-                    m[i, k] = new[i, k] if better[k] else m[i, k]
-                    Hm[i, k] = Hnew[i, k] if better[k] else Hm[i, k]
-                    y[i, k] = m[i, k] + beta[k] * d
-                    Hy[i, k] = Hm[i, k] + beta[k] * Hd
-            if not any_moving:
-                break
-        for i in range(r):
-            for k in range(width):
-                out[i, begin + k] = m[i, k]
+        load(M, begin, width, m)
+        load(C, begin, width, c)
+        descend(A, c, m, work, lanes, step, kind, lower, upper, max_iter, tol2, alpha1, accelerated)
+        store(m, begin, width, out)
 
 
-@_jit
+@jit
 def _hessian(A: Any, B: Any, left: bool, right: bool, M: Any) -> Any:
     out = M
     if left:
@@ -168,7 +212,7 @@ def _hessian(A: Any, B: Any, left: bool, right: bool, M: Any) -> Any:
     return out if left or right else M.copy()
 
 
-@_jit
+@jit
 def block(
     A: Any, B: Any, left: bool, right: bool, scale: Any, C: Any, M: Any, step: Any,
     kind: int, lower: Any, upper: Any, max_iter: int, tol2: Any, alpha1: Any, accelerated: bool,
@@ -181,10 +225,11 @@ def block(
     m, y = M.copy(), M.copy()
     Hm = scale * _hessian(A, B, left, right, m)
     Hy = Hm.copy()
+    lanes = np.empty((4, r), M.dtype)
     alpha, first, fresh = alpha1, -1.0, True
     for _ in range(max_iter):
         new = y - step * (Hy - C)
-        _project(new, r, kind, lower, upper)
+        _project(new, r, kind, lower, upper, lanes)
         Hnew = scale * _hessian(A, B, left, right, new)
         change, length = 0.0, 0.0
         for i in range(n):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 from types import ModuleType
+from typing import Any
 
 import numpy as np
 
@@ -13,8 +14,8 @@ from deepmf.quadratic import Array, Quadratic
 FIRST_ALPHA = 0.05
 """alpha_1 of Algorithm 4; a small value starts with strong extrapolation."""
 
-_LARGEST_RANK = 32
-"""Up to here the kernel's loops beat BLAS with NumPy around it."""
+_LARGEST_RANK = 256
+"""Up to here the kernel's loops beat BLAS with NumPy around it (and its work fits in cache)."""
 
 _LARGEST_BLOCK = 20_000
 """Entries up to which overhead, not arithmetic, decides the time of a block updated as a whole."""
@@ -44,6 +45,27 @@ def _kind(kernels: ModuleType, constraint: Constraint) -> tuple[int, float, floa
     return None if kind is None else (kind, 0.0, 0.0)
 
 
+def column_settings(
+    constraint: Constraint,
+    rank: int,
+    dtype: np.dtype,
+    step: float,
+    max_iter: int,
+    tol: float,
+    accelerated: bool,
+) -> tuple[Any, ...] | None:
+    """How the kernels that take each column on its own are to go, or ``None`` where none can."""
+    kernels = _kernels()
+    kind = None if kernels is None else _kind(kernels, constraint)
+    if kind is None or rank > _LARGEST_RANK:
+        return None
+    number = dtype.type
+    return (
+        number(step), kind[0], number(kind[1]), number(kind[2]),
+        max_iter, number(tol * tol), number(FIRST_ALPHA), accelerated,
+    )  # fmt: skip
+
+
 def compiled_solve(
     q: Quadratic,
     constraint: Constraint,
@@ -57,20 +79,19 @@ def compiled_solve(
     kernels = _kernels()
     if kernels is None or len(q.terms) != 1:
         return None
-    kind = _kind(kernels, constraint)
-    if kind is None:
+    by_column = q.column_separable
+    settings = column_settings(
+        constraint, len(M) if by_column else 1, M.dtype, step, max_iter, tol, accelerated
+    )
+    if settings is None:
         return None
     A, B = q.terms[0]
     dtype = M.dtype.type
     C = np.broadcast_to(np.asarray(q.C, dtype=dtype), M.shape)
-    settings = (
-        dtype(step), kind[0], dtype(kind[1]), dtype(kind[2]),
-        max_iter, dtype(tol * tol), dtype(FIRST_ALPHA), accelerated,
-    )  # fmt: skip
-    if q.column_separable:
-        if len(M) > _LARGEST_RANK or isinstance(A, float):
+    if by_column:
+        if isinstance(A, float):
             return None
-        out = np.empty_like(M)
+        out = np.empty(M.shape, M.dtype)
         kernels.columns(_matrix(float(B) * A, dtype), C, M, out, *settings)
         return out
     if M.size > _LARGEST_BLOCK:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
 from deepmf.constraints.base import Constraint
 from deepmf.quadratic import Array, Quadratic
 from deepmf.solvers.base import Solver
-from deepmf.solvers.dispatch import FIRST_ALPHA, compiled_solve
+from deepmf.solvers.dispatch import FIRST_ALPHA, column_settings, compiled_solve
 
 Mask = NDArray[np.bool_]
 
@@ -44,6 +46,19 @@ class FastProjectedGradient(Solver):
             if not run.step():
                 break
         return run.result()
+
+    def column_kernel(
+        self, A: Array, constraint: Constraint, dtype: np.dtype, max_iter: int, tol: float
+    ) -> tuple[Any, ...] | None:
+        """See `Solver.column_kernel`."""
+        if type(self).solve is not FastProjectedGradient.solve:  # a subclass with its own steps
+            return None
+        lipschitz = Quadratic.of(A=A.astype(dtype, copy=False)).lipschitz()
+        if not 0 < lipschitz < np.inf:
+            return None
+        return column_settings(
+            constraint, len(A), dtype, 1 / lipschitz, max_iter, tol, self.accelerated
+        )
 
 
 class ProjectedGradient(FastProjectedGradient):

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
+
+from deepmf.stored import Stored, as_stored
 
 _SAFE = {np.dtype(np.float64): (1e-100, 1e100), np.dtype(np.float32): (1e-12, 1e12)}
 """Sizes of the largest entry between which no product of squares leaves the type's range."""
@@ -19,8 +22,13 @@ def is_sparse(X: Any) -> bool:
 def check_matrix(X: Any, name: str = "X", sparse_ok: bool = False) -> Any:
     """X as a finite float32 or float64 matrix; copied only if it must be converted.
 
-    An array, or where ``sparse_ok`` also a sparse array of compressed rows or columns.
+    An array, or where ``sparse_ok`` also a sparse array of compressed rows or columns, or a
+    `Stored` matrix for one on disk.
     """
+    X = as_stored(X) if sparse_ok else X
+    if isinstance(X, Stored):
+        _check_finite(X, name)
+        return X
     if is_sparse(X) and not sparse_ok:
         raise TypeError(f"{name} is sparse, but must be an array here: pass {name}.toarray().")
     if np.ma.is_masked(X):
@@ -73,27 +81,40 @@ def _check_finite(A: Any, name: str) -> None:
         total = A.sum()
     if np.isfinite(total):
         return
-    bad = _where_not_finite(A)
-    if bad.sum():
-        i, j = _first(bad)
+    found = _find(A, lambda values: ~np.isfinite(values))
+    if found is not None:
         raise ValueError(
-            f"{name} has {int(bad.sum())} entries that are NaN or infinite, the first {A[i, j]} at "
-            f"row {i}, column {j}. Remove or fill them first."
+            f"{name} has {found.count} entries that are NaN or infinite, the first {found.value} "
+            f"at row {found.row}, column {found.column}. Remove or fill them first."
         )
 
 
-def _where_not_finite(A: Any) -> Any:
-    if not is_sparse(A):
-        return ~np.isfinite(A)
-    bad: Any = A.astype(bool)
-    bad.data = ~np.isfinite(A.data)
-    return bad
+class _Found(NamedTuple):
+    """How many entries pass a test, and the first of them, reading along the rows."""
+
+    count: int
+    row: int
+    column: int
+    value: Any
 
 
-def _first(flags: Any) -> tuple[int, int]:
-    """Row and column of the first entry that is true, reading along the rows."""
-    rows, cols = flags.nonzero()  # sorted by row, in compressed columns too
-    return int(rows[0]), int(cols[0])
+def _find(A: Any, test: Callable[[Any], Any]) -> _Found | None:
+    """The entries of a matrix of any kind for which the test holds; it fails for zero."""
+    count, first = 0, None
+    for start, block in A.blocks() if isinstance(A, Stored) else [(0, A)]:
+        if is_sparse(block):
+            block = block.tocoo()
+            hits = test(block.data)
+            rows, cols, values = block.row[hits], block.col[hits], block.data[hits]
+        else:
+            rows, cols = np.nonzero(test(block))
+            values = block[rows, cols]
+        count += len(rows)
+        if len(rows):
+            k = np.lexsort((cols, rows))[0]
+            here = (int(rows[k]), start + int(cols[k]), values[k])
+            first = here if first is None else min(first, here, key=lambda place: place[:2])
+    return None if first is None else _Found(count, *first)
 
 
 def check_scale(
@@ -119,12 +140,13 @@ def check_sign(A: Any, name: str = "X") -> None:
     """Refuse negative entries, saying which."""
     if float(A.min()) >= 0:
         return
-    negative = A < 0
-    i, j = _first(negative)
+    found = _find(A, lambda values: values < 0)
+    assert found is not None
     clip = f"{name}.maximum(0)" if is_sparse(A) else f"np.maximum({name}, 0)"
     raise ValueError(
-        f"Negative values in data: {name} has {int(negative.sum())} negative entries (first "
-        f"{A[i, j]:.3g} at row {i}, column {j}; smallest {float(A.min()):.3g}), but both factors "
-        f"of layer 1 are nonnegative. Clip them with {clip}, allow a signed factor "
-        f"with constraint_W='none', or fit them as they are with allow_negative=True."
+        f"Negative values in data: {name} has {found.count} negative entries (first "
+        f"{found.value:.3g} at row {found.row}, column {found.column}; smallest "
+        f"{float(A.min()):.3g}), but both factors of layer 1 are nonnegative. Clip them with "
+        f"{clip}, allow a signed factor with constraint_W='none', or fit them as they are with "
+        f"allow_negative=True."
     )

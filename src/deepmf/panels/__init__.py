@@ -7,10 +7,14 @@ from scipy.sparse import issparse
 from deepmf.panels.base import Coding, Panels
 from deepmf.panels.dense import DensePanels
 from deepmf.panels.sparse import SparsePanels
+from deepmf.panels.stored import StoredPanels
+from deepmf.stored import Stored
 
-__all__ = ["Coding", "DensePanels", "Panels", "SparsePanels", "as_panels"]
+__all__ = ["Coding", "DensePanels", "Panels", "SparsePanels", "StoredPanels", "as_panels"]
 
 
 def as_panels(X: Any, width: int | None = None) -> Panels:
     """The panels that fit X's kind."""
+    if isinstance(X, Stored):
+        return StoredPanels(X, width)
     return (SparsePanels if issparse(X) else DensePanels)(X, width)

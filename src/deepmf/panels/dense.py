@@ -19,9 +19,6 @@ class DensePanels(ColumnPanels):
     X: Array
     wanted = 32
 
-    def __init__(self, X: Array, width: int | None = None) -> None:
-        super().__init__(np.asarray(X), width)  # a memory map as a plain array of the same memory
-
     def _panel(self, cols: slice) -> Array:
         return self.X[:, cols]
 
@@ -34,22 +31,7 @@ class DensePanels(ColumnPanels):
         return self.X.flags.c_contiguous or self.X.flags.f_contiguous
 
     def _fused(self, coding: Coding, kernel: tuple[Any, ...], cols: slice) -> tuple[Array, Array]:
-        from deepmf.panels import fused  # compiles, or loads what was compiled, when first needed
-
-        m, r = coding.G.shape
-        A = np.ascontiguousarray(coding.A, dtype=self.dtype)
-        HHt = np.zeros((r, r))
-        X = self.X.view()
-        X.flags.writeable = False  # one compiled version for all
-        if X.flags.c_contiguous:
-            XHt = np.zeros((m, r))
-            G = np.ascontiguousarray(coding.G, dtype=self.dtype)
-            fused.update_rows(X, A, G, self.H, cols.start, cols.stop, XHt, HHt, *kernel)
-            return XHt, HHt
-        HXt = np.zeros((r, m))
-        Gt = np.ascontiguousarray(coding.G.T, dtype=self.dtype)
-        fused.update_columns(X.T, A, Gt, self.H, cols.start, cols.stop, HXt, HHt, *kernel)
-        return HXt.T, HHt
+        return fused_pass(self.X, coding, kernel, self.H, cols.start, cols.stop)
 
     def residuals2(self, bases: Sequence[Array]) -> Array:
         """See `Panels.residuals2`."""
@@ -63,3 +45,28 @@ class DensePanels(ColumnPanels):
     def columns(self, index: Sequence[int] | NDArray[np.intp]) -> Array:
         """See `Panels.columns`."""
         return self._some(index)
+
+
+def fused_pass(
+    X: Array, coding: Coding, kernel: tuple[Any, ...], H: Array, first: int, last: int
+) -> tuple[Array, Array]:
+    """Improve columns first, ..., last - 1 of H in place; their X H' and H H'.
+
+    X is contiguous in one of the two orders.
+    """
+    from deepmf.panels import fused  # compiles, or loads what was compiled, when first needed
+
+    m, r = coding.G.shape
+    A = np.ascontiguousarray(coding.A, dtype=X.dtype)
+    HHt = np.zeros((r, r))
+    X = X.view()
+    X.flags.writeable = False  # one compiled version for all
+    if X.flags.c_contiguous:
+        XHt = np.zeros((m, r))
+        G = np.ascontiguousarray(coding.G, dtype=X.dtype)
+        fused.update_rows(X, A, G, H, first, last, XHt, HHt, *kernel)
+        return XHt, HHt
+    HXt = np.zeros((r, m))
+    Gt = np.ascontiguousarray(coding.G.T, dtype=X.dtype)
+    fused.update_columns(X.T, A, Gt, H, first, last, HXt, HHt, *kernel)
+    return HXt.T, HHt

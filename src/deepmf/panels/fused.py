@@ -23,27 +23,23 @@ _jit = njit(
 
 @_jit
 def _add_outer(G: Any, X: Any, C: Any) -> None:
-    """C += G'X, four rows of X and two of C at a time."""
+    """C += G'X, four rows of X at a time (one row of C: two would not be vectorised)."""
     m, r = G.shape
     n = X.shape[1]
-    fours, pairs = m - m % 4, r - r % 2
+    fours = m - m % 4
     for i in range(0, fours, 4):
-        for k in range(0, pairs, 2):
-            a0, a1, a2, a3 = G[i, k], G[i + 1, k], G[i + 2, k], G[i + 3, k]
-            b0, b1, b2, b3 = G[i, k + 1], G[i + 1, k + 1], G[i + 2, k + 1], G[i + 3, k + 1]
-            for j in range(n):
-                x0, x1, x2, x3 = X[i, j], X[i + 1, j], X[i + 2, j], X[i + 3, j]
-                C[k, j] += a0 * x0 + a1 * x1 + a2 * x2 + a3 * x3
-                C[k + 1, j] += b0 * x0 + b1 * x1 + b2 * x2 + b3 * x3
-        for k in range(pairs, r):
-            a0, a1, a2, a3 = G[i, k], G[i + 1, k], G[i + 2, k], G[i + 3, k]
-            for j in range(n):
-                C[k, j] += a0 * X[i, j] + a1 * X[i + 1, j] + a2 * X[i + 2, j] + a3 * X[i + 3, j]
-    for i in range(fours, m):
+        x0, x1, x2, x3 = X[i], X[i + 1], X[i + 2], X[i + 3]
         for k in range(r):
-            a0 = G[i, k]
+            a0, a1, a2, a3 = G[i, k], G[i + 1, k], G[i + 2, k], G[i + 3, k]
+            c = C[k]
             for j in range(n):
-                C[k, j] += a0 * X[i, j]
+                c[j] += a0 * x0[j] + a1 * x1[j] + a2 * x2[j] + a3 * x3[j]
+    for i in range(fours, m):
+        x0 = X[i]
+        for k in range(r):
+            a0, c = G[i, k], C[k]
+            for j in range(n):
+                c[j] += a0 * x0[j]
 
 
 @_jit

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
-from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ProcessPoolExecutor
+import signal
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from threadpoolctl import threadpool_limits
@@ -24,14 +25,48 @@ def in_parallel(
     jobs: int | None = None,
     progress: Progress | None = None,
 ) -> list[Result]:
-    """``[work(task) for task in tasks]`` on several processes, results in the tasks' order."""
+    """``[work(task) for task in tasks]`` on several processes, results in the tasks' order.
+
+    An interruption or a failure ends the other processes at once.
+    """
     jobs = min(jobs or os.cpu_count() or 1, len(tasks))
     show: Progress = progress or (lambda items, total: items)
     if jobs <= 1:
         return list(show(map(work, tasks), len(tasks)))
+
+    import multiprocessing  # late: these load slowly
+    from concurrent.futures.process import BrokenProcessPool, ProcessPoolExecutor
+
     spawn = multiprocessing.get_context("spawn")
+    others = multiprocessing.active_children()
     with ProcessPoolExecutor(jobs, mp_context=spawn, initializer=_one_thread) as pool:
-        return list(show(pool.map(work, tasks, chunksize=1), len(tasks)))
+        try:
+            with _uninterrupted():  # workers inherit it: Ctrl-C is for this process to handle
+                futures = [pool.submit(work, task) for task in tasks]
+            return list(show((future.result() for future in futures), len(tasks)))
+        except BrokenProcessPool:
+            raise MemoryError(
+                "A process ended before its work was done, most likely for lack of memory; try "
+                "fewer processes."
+            ) from None
+        except BaseException:
+            for worker in multiprocessing.active_children():
+                if worker not in others:
+                    worker.terminate()
+            raise
+
+
+@contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """Ignore Ctrl-C for a moment, where this thread may say so."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _one_thread() -> None:

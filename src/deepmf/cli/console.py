@@ -6,7 +6,7 @@ import errno
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 import typer
@@ -22,8 +22,9 @@ from rich.progress import (
 from rich.table import Table
 from rich.text import Text
 
-from deepmf import history
-from deepmf.runs.run import Run
+if TYPE_CHECKING:
+    from deepmf.history import Progress as Sweeps
+    from deepmf.runs.run import Run
 
 
 def say(text: str) -> None:
@@ -32,8 +33,8 @@ def say(text: str) -> None:
 
 
 def note(text: str) -> None:
-    """A remark to standard error."""
-    typer.echo(f"deepmf: {text}", err=True)
+    """A remark to standard error, on one line."""
+    typer.echo(f"deepmf: {printable(' '.join(text.splitlines()))}", err=True)
 
 
 def stop(message: str) -> NoReturn:
@@ -50,11 +51,14 @@ def sentences() -> Iterator[None]:
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             stop("There is no space left on the disk; nothing was written.")
-        stop(str(error))
+        known = error.strerror is not None and error.filename is not None
+        stop(f"{error.strerror}: {str(error.filename)!r}." if known else str(error))
     except (ValueError, TypeError, ImportError) as error:
         stop(str(error))
-    except MemoryError:
-        stop("There is not enough memory for these data; nothing was written.")
+    except OverflowError as error:
+        stop(f"A number is too large to work with ({error}); nothing was written.")
+    except MemoryError as error:
+        stop(str(error) or "There is not enough memory for these data; nothing was written.")
     except KeyboardInterrupt:
         note("interrupted; nothing was written.")
         raise typer.Exit(130) from None
@@ -108,7 +112,7 @@ def progress_bar(what: str, quiet: bool = False) -> Callable[[Iterable[Any], int
 
 
 @contextmanager
-def sweep_bar(total: int, quiet: bool = False) -> Iterator[Callable[[history.Progress], None]]:
+def sweep_bar(total: int, quiet: bool = False) -> Iterator[Callable[[Sweeps], None]]:
     """A bar of sweeps with the current objective, as a callback for a fit."""
     columns = (
         TextColumn("sweeps"),
@@ -120,7 +124,7 @@ def sweep_bar(total: int, quiet: bool = False) -> Iterator[Callable[[history.Pro
     with _progress(quiet, *columns) as bar:
         task = bar.add_task("", total=total, objective="")
 
-        def update(p: history.Progress) -> None:
+        def update(p: Sweeps) -> None:
             bar.update(task, completed=p.sweep, objective=f"{p.objective:.6g}")
 
         yield update

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import nnls
 
 from deepmf.constraints.simplex import CappedSimplex
 from deepmf.init.base import StartError
@@ -112,6 +111,8 @@ class _Hull:
 
     def _measure_exactly(self, index: NDArray[np.intp]) -> None:
         """The same by an active set: NNLS with a slack and a heavy row for sum h + slack = 1."""
+        from scipy.optimize import nnls  # late: it loads slowly
+
         heavy = 1e5 * float(np.sqrt(self.norms2.max()))
         A = np.vstack(
             [np.column_stack([self.W, np.zeros(len(self.W))]), heavy * np.ones(self.size + 1)]

@@ -41,8 +41,16 @@ def test_paths_are_relative_to_the_file(tmp_path):
     assert config.path == str(tmp_path / "a.npy")
     assert config.truth == (str(tmp_path / "t.mat"),)
     assert config.reading.wavelengths == str(tmp_path / "w.txt")
+    assert config.files == [str(tmp_path / name) for name in ("a.npy", "t.mat", "w.txt")]
     file.write_text('[input]\npath = "dataset:simulated"\n')
     assert Config.from_toml(file).path == "dataset:simulated"
+    assert Config.from_toml(file).files == []
+
+
+def test_a_home_that_nobody_has_is_a_folder_like_any_other(tmp_path):
+    file = tmp_path / "c.toml"
+    file.write_text('[input]\npath = "~nosuchuser/a.npy"\n')
+    assert Config.from_toml(file).path == str(tmp_path / "~nosuchuser/a.npy")
 
 
 @pytest.mark.parametrize(
@@ -53,6 +61,10 @@ def test_paths_are_relative_to_the_file(tmp_path):
         ("[input]\nxyz = 1\n", "unknown entry 'xyz'; it may have path"),
         ("fit = 3\n", r"fit must be a table, \[fit\]"),
         ("[input]\npath = 3\n", "paths must be text"),
+        ("[input]\ntruth = 3\n", "paths must be text, got 3"),
+        ("[input]\ntruth = {a = 1}\n", "paths must be text, got {'a': 1}"),
+        ("[input]\nscale = [1]\n", r"scale must be text, got \[1\]"),
+        ('[fit]\nallow_negative = "false"\n', "allow_negative must be true or false"),
         ("[input]\nimage = [3]\n", r"image must be \[rows, cols\]"),
         ("[input]\nimage = [3, true]\n", r"image must be \[rows, cols\]"),
         ("not toml", "not a TOML file"),

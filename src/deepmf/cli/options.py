@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +15,7 @@ import typer
 from deepmf.datasets.catalogue import CATALOGUE
 from deepmf.io import Reading
 from deepmf.names import STARTS, known
-from deepmf.runs.config import Config, spec
+from deepmf.runs.config import PATHS, Config, spec
 from deepmf.runs.scaling import SCALES
 
 READING, MODEL, STOPPING = "How to read the data", "What to fit", "How long and how hard"
@@ -140,8 +141,10 @@ def takes(options: Mapping[str, Any]) -> Callable[[Callable[..., None]], Callabl
 
 def reading_of(given: Mapping[str, Any]) -> Reading:
     """The answers among a command's options."""
-    answers = {name: given.get(name) for name in READING_OPTIONS if name != "image"}
-    return Reading(**answers, image=_shape(given.get("image")))
+    answers: dict[str, Any] = {name: given.get(name) for name in READING_OPTIONS}
+    answers |= {name: _absolute(given.get(name)) or None for name in PATHS}
+    answers["image"] = _shape(given.get("image"))
+    return Reading(**answers)
 
 
 def config_of(data: str | None, config: Path | None, given: Mapping[str, Any]) -> Config:
@@ -208,4 +211,4 @@ def _absolute(path: str | None) -> str:
     """So that a run can be repeated from anywhere."""
     if not path or path.startswith("dataset:"):
         return path or ""
-    return str(Path(path).expanduser().absolute())
+    return str(Path(os.path.expanduser(path)).absolute())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import inspect
+import os
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -30,7 +31,9 @@ _KINDS = {
     "regularizer_W": "regularizer",
     "regularizer_H": "regularizer",
 }
-_PATHS = ("wavelengths", "features", "samples")
+PATHS = ("wavelengths", "features", "samples")
+"""Answers of `Reading` that name files."""
+
 _HEAD = "# Repeat this run: deepmf fit --config config.toml -o FOLDER\n\n"
 
 
@@ -62,6 +65,12 @@ class Config:
     reading: Reading = field(default_factory=Reading)
     fit: Mapping[str, Any] = field(default_factory=dict)
 
+    @property
+    def files(self) -> list[str]:
+        """What a run reads."""
+        named = [self.path, *self.truth, *(getattr(self.reading, name) for name in PATHS)]
+        return [file for file in named if file and not file.startswith("dataset:")]
+
     def to_toml(self) -> str:
         """The text of a file that `from_toml` understands; ``None`` is left out."""
         import tomli_w
@@ -79,7 +88,7 @@ class Config:
         """The settings in a file; relative paths are relative to its folder."""
         try:
             content = tomllib.loads(file.read_text(encoding="utf-8"))
-        except FileNotFoundError:
+        except (FileNotFoundError, IsADirectoryError):
             raise ConfigError(f"There is no configuration {str(file)!r}.") from None
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
             raise ConfigError(f"{file} is not a TOML file: {error}.") from None
@@ -88,17 +97,24 @@ class Config:
         answers = [f.name for f in fields(Reading)]
         check_keys(given, ("path", "truth", "scale", *answers), f"[input] of {file}")
         check_keys(fit, tuple(FIT_DEFAULTS), f"[fit] of {file}")
-        near = file.parent
+        near = file.absolute().parent  # so that a run can be repeated from anywhere
         path = _beside(near, given.pop("path", ""), file)
         truth = given.pop("truth", [])
-        truth = [truth] if isinstance(truth, str) else truth
+        truths = tuple(
+            _beside(near, t, file) for t in (truth if isinstance(truth, list) else [truth])
+        )
         scale = given.pop("scale", None)
-        for name in _PATHS:
+        if not isinstance(scale, str | None):
+            raise ConfigError(f"{file}: scale must be text, got {scale!r}.")
+        for name in PATHS:
             if name in given:
                 given[name] = _beside(near, given[name], file)
         if "image" in given:
             given["image"] = _shape(given["image"], file)
-        truths = tuple(_beside(near, t, file) for t in truth)
+        if not isinstance(fit.get("allow_negative", False), bool):
+            raise ConfigError(
+                f"{file}: allow_negative must be true or false, got {fit['allow_negative']!r}."
+            )
         return cls(path, truths, scale, Reading(**given), fit)
 
     def updated(self, **settings: Any) -> Config:
@@ -160,9 +176,9 @@ def _table(content: Mapping[str, Any], name: str, file: Path) -> dict[str, Any]:
 def _beside(folder: Path, path: Any, file: Path) -> str:
     if not isinstance(path, str):
         raise ConfigError(f"{file}: paths must be text, got {path!r}.")
-    return (
-        path if not path or path.startswith("dataset:") else str(folder / Path(path).expanduser())
-    )
+    if not path or path.startswith("dataset:"):
+        return path
+    return str(folder / os.path.expanduser(path))
 
 
 def _shape(given: Any, file: Path) -> tuple[int, int]:

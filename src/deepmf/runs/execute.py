@@ -94,8 +94,15 @@ def truth_by_layer(data: Dataset, ranks: Sequence[int]) -> dict[int, Truth]:
 
 
 def resolved(config: Config, f: Factorization, arguments: dict[str, Any]) -> Config:
-    """The settings with every choice spelled out, so that new defaults change nothing."""
-    return replace(config, fit={**FIT_DEFAULTS, **arguments, **f.problem.spec()})
+    """The settings with every choice spelled out, so that new defaults change nothing.
+
+    What is the same for all layers is said once, so that other ranks can be tried.
+    """
+    chosen = f.problem.spec()
+    for name, values in chosen.items():
+        if name.startswith(("constraint", "regularizer")) and values.count(values[0]) == f.depth:
+            chosen[name] = values[0]
+    return replace(config, fit={**FIT_DEFAULTS, **arguments, **chosen})
 
 
 def facts(config: Config, data: Dataset, seconds: float) -> dict[str, str]:

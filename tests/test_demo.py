@@ -38,7 +38,9 @@ def test_demo_leaves_a_page_that_stands_alone(folder):
 
 def test_demo_replaces_its_own_folder_only(folder, tmp_path, capsys):
     (tmp_path / "mine").write_text("keep")
-    assert demo.main(["--out", str(tmp_path)]) == 2
+    assert demo.main(["--out", str(folder)]) == 2
+    assert "pass --overwrite" in capsys.readouterr().err
+    assert demo.main(["--out", str(tmp_path), "--overwrite"]) == 2
     assert "not made by deepmf" in capsys.readouterr().err
     assert (tmp_path / "mine").read_text() == "keep"
 

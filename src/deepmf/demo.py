@@ -40,12 +40,14 @@ def main(arguments: list[str] | None = None) -> int:
     """Run the demo."""
     parser = argparse.ArgumentParser(prog="python -m deepmf.demo", description=__doc__)
     parser.add_argument("--out", type=Path, default=Path("demo"), help="folder to write to")
-    out: Path = parser.parse_args(arguments).out
+    parser.add_argument("--overwrite", action="store_true", help="replace the folder")
+    given = parser.parse_args(arguments)
+    out: Path = given.out
     try:
-        check_free(out, overwrite=True)
+        check_free(out, given.overwrite)
         say("A simulated village, 120 bands x 4096 pixels, fitted by four models ...")
         entries = compare({label: SCENE.updated(model=model) for label, model in MODELS.items()})
-        with new_folder(out, overwrite=True) as folder:
+        with new_folder(out, given.overwrite) as folder:
             summary = write_results(folder, entries)
     except (ImportError, OSError) as error:
         sys.stderr.write(f"deepmf: {error}\n")

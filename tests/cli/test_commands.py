@@ -6,17 +6,21 @@ import csv
 import json
 import os
 import resource
+import signal
 import subprocess
 import sys
+import time
 import tomllib
 from pathlib import Path
 
 import numpy as np
 import pytest
+import typer
 from typer.testing import CliRunner
 
 from deepmf import Factorization
 from deepmf.cli.app import app
+from deepmf.cli.console import sentences
 from deepmf.datasets import simulated_scene
 from deepmf.runs.folder import MARK
 
@@ -97,6 +101,8 @@ def test_a_run_is_repeated_from_its_folder(done, tmp_path):
 def test_options_win_over_the_file(done, tmp_path):
     run("fit", "--config", done / "config.toml", "--max-iter", 1, "-o", tmp_path / "b")
     assert Factorization.load(tmp_path / "b/factors.npz").n_iter == 1
+    run("fit", "--config", done / "config.toml", "--ranks", "5,3", "-o", tmp_path / "c")
+    assert Factorization.load(tmp_path / "c/factors.npz").ranks == [5, 3]
 
 
 def test_every_setting_per_layer(cube, tmp_path):
@@ -113,10 +119,10 @@ def test_every_setting_per_layer(cube, tmp_path):
     assert fit["model"] == {"name": "data-centric", "mu": [2.0]}
     assert fit["constraint_W"][0]["sparsity"] == 0.3
     assert fit["constraint_W"][1] == {"name": "box", "lower": 0, "upper": 5}
-    assert [c["name"] for c in fit["constraint_H"]] == ["capped-simplex"] * 2
+    assert fit["constraint_H"]["name"] == "capped-simplex"
     assert fit["regularizer_W"][0] == "none"
     assert fit["regularizer_W"][1]["name"] == "ridge"
-    assert [r["name"] for r in fit["regularizer_H"]] == ["l1", "l1"]
+    assert fit["regularizer_H"]["name"] == "l1"
     assert fit["init"] == ["random", "nndsvd"]
     assert (fit["random_state"], fit["augment"], fit["inner_iter"]) == (7, 2, 4)
     assert fit["solver"]["name"] == "pg"
@@ -181,7 +187,7 @@ def test_compare_settings_from_files(done, cube, tmp_path):
         "-o", tmp_path / "c", "--jobs", 1,
     )  # fmt: skip
     assert (tmp_path / "c/plain/factors.npz").exists()
-    assert (tmp_path / "c/config/factors.npz").exists()
+    assert (tmp_path / "c/run/factors.npz").exists()
 
 
 def test_info_on_files_and_data_sets(cube, done):
@@ -253,7 +259,8 @@ def test_a_damaged_run_is_said(done):
 def test_names_with_control_characters_do_not_reach_the_terminal(tmp_path):
     np.save(tmp_path / "x.npy", np.random.default_rng(0).random((3, 5)))
     (tmp_path / "names.txt").write_text("a\x1b[31m\nb\nc\n")
-    assert "\x1b" not in run("info", tmp_path / "x.npy", "--features", tmp_path / "names.txt").output
+    shown = run("info", tmp_path / "x.npy", "--features", tmp_path / "names.txt").output
+    assert "\x1b" not in shown
 
 
 def test_no_space_left(cube, tmp_path):
@@ -275,3 +282,95 @@ def test_no_space_left(cube, tmp_path):
     assert done.stderr.count("\n") == 1
     assert "Traceback" not in done.stderr
     assert sorted(p.name for p in tmp_path.iterdir()) == ["cube.npy"]
+
+
+# --- folders and files -----------------------------------------------------------------------
+
+
+def test_files_named_relatively_are_found_again(cube, tmp_path, monkeypatch):
+    np.savetxt(tmp_path / "waves.txt", np.linspace(400, 2500, 24))
+    (tmp_path / "names.txt").write_text("\n".join(f"band {k}" for k in range(24)))
+    (tmp_path / "set").mkdir()
+    (tmp_path / "set/own.toml").write_text('[input]\npath = "../cube.npy"\n[fit]\nranks = [2]\n')
+    monkeypatch.chdir(tmp_path)
+    names = ("--wavelengths", "waves.txt", "--features", "names.txt")
+    run("fit", "--config", "set/own.toml", *names, *QUICK, "-o", "a", "--no-report")
+    monkeypatch.chdir(tmp_path / "set")
+    run("fit", "--config", "../a/config.toml", "-o", "../b", "--no-report")
+    assert Factorization.load(tmp_path / "b/factors.npz").layout.features[1] == "band 1"
+
+
+def test_what_a_run_reads_is_not_replaced(cube, done):
+    inside = done / "cube.npy"
+    inside.write_bytes(cube.read_bytes())
+    for command in ("fit", "compare"):
+        said = refuse(command, inside, "--ranks", 3, "-o", done, "--overwrite")
+        assert "which is read here" in said
+    assert inside.exists()
+
+
+def test_figures_do_not_replace_a_run(done, tmp_path):
+    assert "pass --overwrite" in refuse("report", done, "--figures", done)
+    assert "which is read here" in refuse("report", done, "--figures", done, "--overwrite")
+    assert (done / "factors.npz").exists()
+
+
+def test_runs_of_the_same_name_keep_their_own_figures(done, tmp_path):
+    (tmp_path / "other").mkdir()
+    done.rename(tmp_path / "other/run")
+    again = ("--config", tmp_path / "other/run/config.toml", "--ranks", "2")
+    run("fit", *again, "-o", tmp_path / "run")
+    run("report", tmp_path / "run", tmp_path / "other/run", "--figures", tmp_path / "f")
+    names = {p.name for p in (tmp_path / "f").iterdir()}
+    assert {"run 1-errors.png", "run 2-errors.png", "run 2-maps-layer-3.png"} <= names
+
+
+def test_settings_of_runs_are_compared_under_their_folders_names(done, cube, tmp_path):
+    config = done / "config.toml"
+    run("fit", "--config", config, "--init", "random", "-o", tmp_path / "other", "--no-report")
+    out = tmp_path / "c"
+    run("compare", "--config", config, "--config", tmp_path / "other/config.toml", "-o", out, "-q")
+    assert {p.name for p in out.iterdir() if p.is_dir()} == {"run", "other"}
+    for name in ("a b.toml", "a-b.toml", "ranking.csv.toml"):
+        (tmp_path / name).write_text(config.read_text())
+    assert "same name" in refuse(
+        "compare", "--config", tmp_path / "a b.toml", "--config", tmp_path / "a-b.toml"
+    )
+    only = ("--config", tmp_path / "ranking.csv.toml")
+    run("compare", *only, "-o", out, "-q", "--overwrite", "--jobs", 1)
+    assert (out / "ranking.csv").is_file()
+
+
+def test_only_fits_to_the_same_data_are_compared(done, tmp_path):
+    text = (done / "config.toml").read_text()
+    (tmp_path / "fewer.toml").write_text(text.replace("[fit]", 'bad_bands = "1-3"\n[fit]'))
+    assert "24 features x 1024 samples, 'fewer' 21 x 1024" in refuse(
+        "compare", "--config", done / "config.toml", "--config", tmp_path / "fewer.toml",
+        "-o", tmp_path / "c",
+    )  # fmt: skip
+
+
+def test_errors_of_several_lines_are_one(capsys):
+    with pytest.raises(typer.Exit), sentences():
+        raise ValueError("one\nand \x1b[31m two")
+    assert capsys.readouterr().err == "deepmf: one and ?[31m two\n"
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_comparison_leaves_nothing(cube, tmp_path, number, jobs):
+    script = "from deepmf.cli import main; main()"
+    process = subprocess.Popen(
+        [sys.executable, "-c", script, "compare", str(cube), "--ranks", "6,4", "--tol", "0",
+         "--max-iter", "1000000", "--jobs", str(jobs), "-o", str(tmp_path / "out")],
+        stderr=subprocess.PIPE, text=True, start_new_session=True,
+    )  # fmt: skip
+    time.sleep(3)
+    if number == signal.SIGINT:  # as a terminal does: to all of them
+        os.killpg(process.pid, number)
+    else:
+        process.send_signal(number)
+    _, said = process.communicate(timeout=30)
+    assert process.returncode == 128 + number, said
+    assert said.count("\n") == (number == signal.SIGINT), said
+    assert [p.name for p in tmp_path.iterdir()] == ["cube.npy"]

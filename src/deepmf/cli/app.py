@@ -13,6 +13,7 @@ from deepmf.cli.console import say, sentences
 from deepmf.cli.datasets import datasets
 from deepmf.cli.fit import fit
 from deepmf.cli.info import info
+from deepmf.cli.options import Out, Overwrite
 from deepmf.cli.paper import paper
 from deepmf.cli.report import report
 
@@ -41,9 +42,9 @@ def main(
 
 
 @app.command("demo")
-def demo_command(out: Annotated[Path, typer.Option("--out", "-o")] = Path("demo")) -> None:
+def demo_command(out: Out = Path("demo"), overwrite: Overwrite = False) -> None:
     """Fit the built-in simulated scene with every model and leave a report."""
     from deepmf import demo
 
     with sentences():
-        raise typer.Exit(demo.main(["--out", str(out)]))
+        raise typer.Exit(demo.main([f"--out={out}", *["--overwrite"] * overwrite]))

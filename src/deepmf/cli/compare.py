@@ -57,20 +57,21 @@ def compare(
         from deepmf.runs.folder import check_free, new_folder
         from deepmf.runs.store import save_run, write_table
 
-        check_free(out, overwrite)
         files = config or []
         names = model or ([] if files else list(_ALL))
         settings = {name: config_of(data, None, {**given, "model": name}) for name in names}
-        settings |= {file.stem: config_of(data, file, given) for file in files}
-        if len(settings) < len(names) + len(files):
+        settings |= {_label(file): config_of(data, file, given) for file in files}
+        folders = {label: _file_name(label) for label in settings}
+        if len(settings) < len(names) + len(files) or len(set(folders.values())) < len(folders):
             raise ValueError("Two of the settings to compare have the same name; rename one.")
+        check_free(out, overwrite, [file for s in settings.values() for file in s.files])
         entries = compare_all(settings, seeds, jobs, progress_bar("fits", quiet))
         columns = ["setting", *dict.fromkeys(k for e in entries for k in e.measures())]
         rows = [[e.label, *(e.measures().get(c, "") for c in columns[1:])] for e in entries]
         with new_folder(out, overwrite) as folder:
             for entry in entries:
-                (folder / _file_name(entry.label)).mkdir()
-                save_run(folder / _file_name(entry.label), entry.run)
+                (folder / folders[entry.label]).mkdir()
+                save_run(folder / folders[entry.label], entry.run)
             write_table(folder / "ranking.csv", columns, rows)
             runs = [entry.run for entry in entries]
             labels = [entry.label for entry in entries]
@@ -86,6 +87,12 @@ def compare(
         say(f"Results are in {out}; open {out / 'report.html'}.")
 
 
+def _label(file: Path) -> str:
+    """A file of settings by its name, or by its folder's where a run wrote it."""
+    return file.absolute().parent.name if file.name == "config.toml" else file.stem
+
+
 def _file_name(label: str) -> str:
-    """A label as the name of a folder."""
-    return "".join(c if c.isalnum() or c in "-_." else "-" for c in label).strip(".-") or "run"
+    """A label as the name of a folder, which no file of the comparison has."""
+    plain = "".join(c if c.isalnum() or c in "-_" else "-" for c in label)
+    return plain.strip("-")[:80] or "run"

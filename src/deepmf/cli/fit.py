@@ -53,11 +53,12 @@ def fit(
         from deepmf.runs.store import save_run
 
         settings = config_of(data, config, {**given, "seed": seed})
-        check_free(out, overwrite)
+        check_free(out, overwrite, settings.files)
         settings.arguments()
         opened = open_data(settings)
         if not quiet:
-            say(f"{printable(opened.name)}: {opened.X.shape[0]} features x {opened.X.shape[1]} samples")
+            m, n = opened.X.shape
+            say(f"{printable(opened.name)}: {m} features x {n} samples")
         total = settings.fit.get("max_iter", 500)
         with sweep_bar(total if isinstance(total, int) else 0, quiet) as watch:
             run = execute(settings, opened, [watch])

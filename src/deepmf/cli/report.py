@@ -18,8 +18,11 @@ def report(
     ] = None,
     title: Annotated[str | None, typer.Option(help="Above the page.")] = None,
     figures: Annotated[
-        Path | None, typer.Option(help="Also draw the figures, PDF and PNG, into this folder.")
+        Path | None, typer.Option(help="Also draw the figures, PDF and PNG, into this new folder.")
     ] = None,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace the folder of figures if deepmf made it.")
+    ] = False,
 ) -> None:
     """Make a page to look at: layer graph, maps, spectra or words, errors, settings.
 
@@ -28,18 +31,22 @@ def report(
     """
     with sentences():
         from deepmf.report import write_report
-        from deepmf.runs.folder import new_folder
+        from deepmf.report.texts import numbered
+        from deepmf.runs.folder import check_free, new_folder
         from deepmf.runs.store import load_run
 
+        if figures is not None:
+            check_free(figures, overwrite, runs)
         loaded = [load_run(folder) for folder in runs]
-        labels = [folder.resolve().name for folder in runs] if len(runs) > 1 else None
+        names = numbered([folder.resolve().name for folder in runs])
+        labels = names if len(runs) > 1 else None
         page = out or runs[0] / "report.html"
         write_report(page, loaded, title=title, labels=labels)
         say(f"Wrote {page}.")
         if figures is not None:
             from deepmf.runs.figures import draw_figures
 
-            with new_folder(figures, overwrite=True) as folder:
+            with new_folder(figures, overwrite) as folder:
                 count = sum(
                     draw_figures(folder, run, "" if labels is None else f"{labels[k]}-")
                     for k, run in enumerate(loaded)

@@ -6,7 +6,6 @@ import html
 import json
 import os
 import re
-from collections import Counter
 from collections.abc import Sequence
 from importlib import resources
 from pathlib import Path
@@ -15,7 +14,7 @@ from typing import Any
 from deepmf.files import write_whole
 from deepmf.report.compare import Ranking
 from deepmf.report.content import FULL, Detail, report_content
-from deepmf.report.texts import model_name
+from deepmf.report.texts import model_name, numbered
 from deepmf.runs.run import Run
 
 _LARGEST = 9_500_000
@@ -51,7 +50,11 @@ def write_report(
         Names of the runs; by default those of their models.
     """
     runs = list(runs)
-    named = _default_labels(runs) if labels is None else [str(label) for label in labels]
+    named = (
+        numbered([model_name(run.f) for run in runs])
+        if labels is None
+        else [str(label) for label in labels]
+    )
     _check(runs, named, ranking)
     text = _fitting_page(runs, named, runs[0].name if title is None else title, ranking)
     target = Path(path)
@@ -92,17 +95,6 @@ def _fitting_page(
 
 def _package_file(name: str) -> str:
     return resources.files("deepmf.report").joinpath(name).read_text(encoding="utf-8")
-
-
-def _default_labels(runs: Sequence[Run]) -> list[str]:
-    """Names of the models, numbered where several runs share one."""
-    names = [model_name(run.f) for run in runs]
-    count, seen = Counter(names), Counter[str]()
-    labels = []
-    for name in names:
-        seen[name] += 1
-        labels.append(f"{name} {seen[name]}" if count[name] > 1 else name)
-    return labels
 
 
 def _check(runs: Sequence[Run], labels: Sequence[str], ranking: Ranking | None) -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
+
 from deepmf.factorization import Factorization
 from deepmf.layout import Layout
 
@@ -20,6 +23,16 @@ def short(text: object) -> str:
     """Names come from files and may be of any length."""
     whole = str(text)
     return whole if len(whole) <= _LONGEST_NAME else whole[: _LONGEST_NAME - 1] + "…"
+
+
+def numbered(names: Sequence[str]) -> list[str]:
+    """The names, with numbers where several are the same."""
+    count, seen = Counter(names), Counter[str]()
+    labels = []
+    for name in names:
+        seen[name] += 1
+        labels.append(f"{name} {seen[name]}" if count[name] > 1 else name)
+    return labels
 
 
 def model_name(f: Factorization) -> str:

@@ -11,7 +11,7 @@ import numpy as np
 from deepmf.factorization import Factorization
 from deepmf.metrics import hoyer, match
 from deepmf.parallel import Progress, in_parallel
-from deepmf.runs.config import Config
+from deepmf.runs.config import Config, ConfigError
 from deepmf.runs.execute import execute, open_data
 from deepmf.runs.run import Run
 
@@ -52,30 +52,61 @@ def compare(
     They are ranked by the mean MRSA to the truth where there is one, else by the data error of the
     last layer. Of several seeds the run with the lowest objective stands for the setting.
     """
-    for config in configs.values():
-        config.arguments()  # mistakes show before the work begins
-    open_data(next(iter(configs.values())))
+    _check(configs)  # mistakes show before the work begins
     tasks = [
         config.updated(random_state=seed) for config in configs.values() for seed in range(seeds)
     ]
     runs = in_parallel(execute, tasks, jobs, progress)
     entries = [_entry(label, runs[k * seeds : (k + 1) * seeds]) for k, label in enumerate(configs)]
-    return sorted(entries, key=_rank)
+    return _ranked(entries)
+
+
+def _check(configs: Mapping[str, Config]) -> None:
+    """Refuse settings that lack something, or that read different data."""
+    (first, one), *others = configs.items()
+    for config in configs.values():
+        config.arguments()
+    shape = open_data(one).X.shape
+    for label, config in others:
+        if (config.path, config.reading) == (one.path, one.reading):
+            continue
+        own = open_data(config).X.shape
+        if own != shape:
+            raise ConfigError(
+                f"Only fits to the same data can be compared: {first!r} reads {shape[0]} features "
+                f"x {shape[1]} samples, {label!r} {own[0]} x {own[1]}."
+            )
 
 
 def _entry(label: str, runs: Sequence[Run]) -> Entry:
-    best = min(runs, key=lambda run: run.f.history.objective[-1])
+    best = min(runs, key=lambda run: _or_last(run.f.history.objective[-1]))
     seconds = float(np.median([float(run.facts["seconds"]) for run in runs]))
     return Entry(label, best, seconds, instability([run.f for run in runs]))
 
 
 def instability(fits: Sequence[Factorization]) -> float | None:
-    """Mean MRSA between matched components of layer 1 of two fits, over all pairs; 0 is stable."""
-    pairs = [match(a.W[0], b.W[0]).mean for a, b in combinations(fits, 2)]
+    """Mean MRSA between matched components of layer 1 of two fits, over all pairs; 0 is stable.
+
+    Fits that diverged are left out.
+    """
+    bases = [f.W[0] for f in fits if np.isfinite(f.W[0]).all()]
+    pairs = [match(a, b).mean for a, b in combinations(bases, 2)]
     return float(np.mean(pairs)) if pairs else None
 
 
-def _rank(entry: Entry) -> float:
-    measures = entry.measures()
-    angles = [v for k, v in measures.items() if k.startswith("MRSA")]
-    return float(np.mean(angles)) if angles else measures[f"data error {entry.run.f.depth}"]
+def _ranked(entries: list[Entry]) -> list[Entry]:
+    """By the mean MRSA to the truth, where all fits that did not diverge have one."""
+    angles, errors = {}, {}
+    for entry in entries:
+        measures = entry.measures()
+        found = [v for name, v in measures.items() if name.startswith("MRSA")]
+        errors[entry.label] = _or_last(measures[f"data error {entry.run.f.depth}"])
+        angles[entry.label] = float(np.mean(found)) if found else np.inf
+    sound = [label for label, error in errors.items() if error < np.inf]
+    values = angles if all(angles[label] < np.inf for label in sound) else errors
+    return sorted(entries, key=lambda entry: values[entry.label])
+
+
+def _or_last(value: float) -> float:
+    """What is no number, of a fit that diverged, comes last."""
+    return float(value) if np.isfinite(value) else np.inf

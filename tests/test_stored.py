@@ -28,9 +28,9 @@ def on_disk(request, tmp_path):
     kind, path = request.param, tmp_path / "x"
     if kind == "h5py":
         h5py = pytest.importorskip("h5py")
-        file = h5py.File(path, "w")
-        request.addfinalizer(file.close)
-        return file.create_dataset("x", data=X, chunks=(4, 100)), X
+        with h5py.File(path, "w") as file:
+            file["x"] = X
+        return h5py.File(path)["x"], X
     if kind == "zarr":
         zarr = pytest.importorskip("zarr")
         array = zarr.create_array(store=str(path), shape=X.shape, chunks=(5, 90), dtype="f8")
@@ -84,7 +84,7 @@ def test_bad_entries_are_named_across_blocks(tmp_path, monkeypatch):
         check_sign(S)
     bad[5, 300] = np.nan
     np.save(tmp_path / "y.npy", bad)
-    with pytest.raises(ValueError, match="1 entries that are NaN.*row 5, column 300"):
+    with pytest.raises(ValueError, match=r"1 entries that are NaN.*row 5, column 300"):
         check_matrix(np.load(tmp_path / "y.npy", mmap_mode="r"), sparse_ok=True)
 
 

@@ -18,12 +18,22 @@ _HALF_WIDTH = 0.05
 
 @dataclass(eq=False)
 class _Leaf:
-    """A cluster, its first singular pair, and what splitting it would bring."""
+    """A cluster, its two first left singular vectors and values, and its halves."""
 
     members: Members
-    center: Array
-    energy: float  # s_1^2
+    U: Array
+    s: Array
     halves: tuple[_Leaf, _Leaf] | None = None
+
+    @property
+    def center(self) -> Array:
+        """The first singular vector, mostly positive."""
+        return self.U[:, 0] if self.U[:, 0].sum() >= 0 else -self.U[:, 0]
+
+    @property
+    def energy(self) -> float:
+        """s_1^2."""
+        return float(self.s[0] ** 2)
 
     @property
     def gain(self) -> float:
@@ -57,16 +67,14 @@ def hierarchical(panels: Panels, rank: int, rng: np.random.Generator | None = No
 
 
 def _leaf(panels: Panels, members: Members) -> _Leaf:
-    U, s = panels.leading(1, members)
-    u = U[:, 0] if U[:, 0].sum() >= 0 else -U[:, 0]
-    return _Leaf(members, u, float(s[0] ** 2))
+    return _Leaf(members, *panels.leading(min(2, panels.shape[0]), members))
 
 
 def _prepare_split(panels: Panels, leaf: _Leaf) -> None:
     """Fill ``leaf.halves`` by a rank-two NMF of its columns, where that separates any."""
     if np.count_nonzero(leaf.members) < 2 or min(panels.shape) < 2:
         return
-    U, s = panels.leading(2, leaf.members)
+    U, s = leaf.U, leaf.s
     if s[1] <= 1e-7 * s[0]:
         return
     score = _rank_two_scores(U, panels.dot(U)[:, leaf.members] / s[0])  # free of scale

@@ -18,10 +18,13 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+import deepmf.io
 from deepmf import Factorization
 from deepmf.cli.app import app
 from deepmf.cli.console import sentences
-from deepmf.datasets import simulated_scene
+from deepmf.dataset import Dataset
+from deepmf.datasets import catalogue, simulated_scene
+from deepmf.layout import Layout
 from deepmf.runs.folder import MARK
 
 SCENE = simulated_scene(rows=32, cols=32, bands=24)
@@ -205,6 +208,20 @@ def test_datasets_are_listed():
     assert "built in" in text
 
 
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("pixels", ["columns", "rows"])
+@pytest.mark.parametrize("count", [7, 12])
+def test_a_saved_data_set_shows_the_same_pictures(tmp_path, monkeypatch, order, pixels, count):
+    X = np.random.default_rng(0).random((12, count))
+    layout = Layout(image_shape=(3, 4), order=order, pixels=pixels)
+    data = Dataset("mine", X if pixels == "rows" else X.T, layout)
+    monkeypatch.setattr(catalogue, "load", lambda name: data)
+    run("datasets", "mine", "-o", tmp_path / "mine.npz")
+    read = deepmf.io.read(tmp_path / "mine.npz")
+    np.testing.assert_array_equal(read.X, data.X)
+    assert (read.layout.order, read.layout.pixels) == (order, pixels)
+
+
 def test_ranks_default_for_a_named_data_set(tmp_path):
     run("fit", "dataset:synthetic", *QUICK, "-o", tmp_path / "s", "--no-report")
     assert Factorization.load(tmp_path / "s/factors.npz").ranks == [6, 3]
@@ -247,6 +264,16 @@ def test_an_existing_folder_is_refused(cube, done):
     run("fit", cube, "--ranks", 3, *QUICK, "-o", done, "--overwrite")
     assert not (done / "stray").exists()
     assert Factorization.load(done / "factors.npz").ranks == [3]
+
+
+@pytest.mark.parametrize("suffix", [".npz", ".mat", ".h5ad", ".nc"])
+def test_a_damaged_file_is_said_before_what_it_holds(tmp_path, suffix):
+    (tmp_path / f"x{suffix}").write_bytes(b"\x89HDF\r\n\x1a\n" + b"x" * 100)
+    assert "truncated or damaged" in refuse("info", tmp_path / f"x{suffix}")
+
+
+def test_a_variable_of_a_file_that_has_none(cube):
+    assert "one array" in refuse("info", cube, "--variable", "X")
 
 
 def test_a_damaged_run_is_said(done):

@@ -22,7 +22,7 @@ def info(
     """Say what a file holds and how deepmf would read it, or how a run went."""
     with sentences():
         from deepmf.datasets import catalogue
-        from deepmf.io import format_of, read
+        from deepmf.io import format_of, read, variables
 
         if (Path(path) / "factors.npz").is_file():
             _show_run(Path(path))
@@ -30,12 +30,11 @@ def info(
         if path.startswith("dataset:"):
             _show_data(catalogue.load(path.removeprefix("dataset:")), "data set")
             return
-        if Path(path).exists():
-            found = format_of(path).variables(Path(path))
-            if len(found) > 1:
-                rows = [[v.name, " x ".join(map(str, v.shape)), v.dtype] for v in found]
-                table(["variable", "shape", "type"], rows)
-                say("")
+        found = variables(path)
+        if len(found) > 1:
+            rows = [[v.name, " x ".join(map(str, v.shape)), v.dtype] for v in found]
+            table(["variable", "shape", "type"], rows)
+            say("")
         _show_data(read(path, reading_of(given)), format_of(path).name)
 
 

@@ -89,7 +89,9 @@ def from_matrix(
     features x samples, whichever way the file has them.
     """
     if A.ndim != 2:
-        raise UnreadableError(f"{path} holds an array of shape {A.shape}; expected a matrix.")
+        raise UnreadableError(
+            f"{path} holds an array of shape {A.shape}; expected a matrix or a cube."
+        )
     check_numbers(path, A)
     X = A.T if _rows(A.shape, reading, rows, wavelengths, layout) == "samples" else A
     layout = _with_picture(path, X.shape, reading, layout)
@@ -220,6 +222,8 @@ def _with_picture(path: Path, shape: tuple[int, int], reading: Reading, layout: 
             f"or say what the rows of the matrix are."
         )
     pixels: Literal["columns", "rows"] = "columns" if shape[1] == count else "rows"
+    if shape[0] == shape[1]:
+        pixels = layout.pixels
     return replace(layout, image_shape=size, order=reading.order or layout.order, pixels=pixels)
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from deepmf.dataset import Dataset
-from deepmf.io.base import Format, Reading, UnreadableError
+from deepmf.io.base import Format, Reading, UnreadableError, Variable
 from deepmf.io.envi import Envi
 from deepmf.io.geotiff import GeoTiff
 from deepmf.io.grids import NetCdf, Zarr
@@ -55,11 +57,27 @@ def read(path: str | os.PathLike[str], reading: Reading = _USUAL) -> Dataset:
         Answers to what the file leaves open.
     """
     file = Path(path)
+    with _whole(file) as kind:
+        if reading.variable is not None and type(kind).variables is Format.variables:
+            raise UnreadableError(f"{file} holds one array; leave out the variable's name.")
+        return with_names(kind.read(file, reading), reading)
+
+
+def variables(path: str | os.PathLike[str]) -> list[Variable]:
+    """The arrays that a file holds, where its format allows several."""
+    file = Path(path)
+    with _whole(file) as kind:
+        return kind.variables(file)
+
+
+@contextmanager
+def _whole(file: Path) -> Iterator[Format]:
+    """A file's format; whatever is wrong with the file becomes a sentence."""
     if not file.exists():
         raise FileNotFoundError(f"There is no file {str(file)!r}.")
     kind = format_of(file)
     try:
-        return with_names(kind.read(file, reading), reading)
+        yield kind
     except (UnreadableError, ImportError, PermissionError, FileNotFoundError):
         raise
     except MemoryError:

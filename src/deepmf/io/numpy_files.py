@@ -47,7 +47,10 @@ class Npy(Format):
 
 
 class Npz(Npy):
-    """Several arrays; wavelengths, features, samples and image_shape are understood by name."""
+    """Several arrays; those named as parts of a `Layout` are understood.
+
+    wavelengths, features, samples, image_shape, order and pixels.
+    """
 
     name = "NumPy archive"
     suffixes = (".npz",)
@@ -67,6 +70,8 @@ class Npz(Npy):
             features=names_array(parts.get("features")),
             samples=names_array(parts.get("samples")),
             image_shape=_picture(parts, A.shape),
+            order="F" if _is_word(parts.get("order"), "F") else "C",
+            pixels="rows" if _is_word(parts.get("pixels"), "rows") else "columns",
             header=header,
         )
         arrange = from_cube if A.ndim == 3 else from_matrix
@@ -111,6 +116,10 @@ def _picture(parts: dict[str, Any], shape: tuple[int, ...]) -> tuple[int, int] |
                 f"image_shape must be rows and cols of a picture in X {shape}, got {size}."
             )
     return None
+
+
+def _is_word(array: Any, word: str) -> bool:
+    return array is not None and array.dtype.kind == "U" and array.tolist() in (word, [word])
 
 
 def write_codes(folder: Path, f: Factorization) -> None:

@@ -18,8 +18,14 @@ from deepmf.solvers.base import Solver
 from deepmf.state import DataProducts
 from deepmf.threads import in_threads
 
-_NARROWEST, _WIDEST = 256, 16384
-"""Columns of a panel: a task for a thread, neither too small nor too large."""
+_WIDTH = 16384
+"""Columns in a panel: wide enough for BLAS, narrow enough for work arrays to be small beside X."""
+
+_NARROWEST = 256
+"""Columns in the smallest task for a thread."""
+
+_FUSED_RANK = 40
+"""Up to here the compiled pass beats BLAS products with a compiled descent between them."""
 
 _LARGEST_GRAM = 1500
 """Up to this many rows, singular vectors come from the m x m Gram matrix; above, from Lanczos."""
@@ -36,14 +42,14 @@ class ColumnPanels(Panels):
         Columns in a panel.
     """
 
-    wanted: ClassVar[int]
-    """Number of panels by default, as far as their size allows."""
+    tasks: ClassVar[int]
+    """Number of tasks into which a compiled pass is split, as far as their size allows."""
 
     def __init__(self, X: Any, width: int | None = None) -> None:
         self.X = X
         self.shape = (X.shape[0], X.shape[1])
         self.dtype = X.dtype
-        self.width = self._default_width() if width is None else width
+        self.width = _WIDTH if width is None else width
         check_integer("panel_size", self.width, 1)
         self.count = -(-X.shape[1] // self.width)
         self._norms2 = np.empty(X.shape[1])
@@ -61,9 +67,10 @@ class ColumnPanels(Panels):
     def _norms2_of(P: Any) -> Array:
         """Squared norms of a panel's columns, in float64."""
 
-    def _default_width(self) -> int:
-        blocks = -(-self.shape[1] // (self.wanted * _NARROWEST))
-        return min(max(blocks, 1) * _NARROWEST, _WIDEST)
+    def _task_width(self) -> int:
+        """Columns of a task: a number that depends on n alone, so that results do too."""
+        blocks = -(-self.shape[1] // (self.tasks * _NARROWEST))
+        return min(blocks * _NARROWEST, self.width)
 
     @property
     @abstractmethod
@@ -74,12 +81,12 @@ class ColumnPanels(Panels):
     def _fused(self, coding: Coding, kernel: tuple[Any, ...], cols: slice) -> tuple[Array, Array]:
         """Improve some columns' codes in one compiled pass; their X H' and H H'."""
 
-    def _slices(self) -> Iterator[slice]:
-        for start in range(0, self.shape[1], self.width):
-            yield slice(start, min(start + self.width, self.shape[1]))
+    def _slices(self, width: int) -> list[slice]:
+        n = self.shape[1]
+        return [slice(start, min(start + width, n)) for start in range(0, n, width)]
 
     def _panels(self) -> Iterator[tuple[slice, Any]]:
-        for cols in self._slices():
+        for cols in self._slices(self.width):
             yield cols, self._panel(cols)
 
     # --- the fit -----------------------------------------------------------------------------
@@ -105,14 +112,14 @@ class ColumnPanels(Panels):
 
         The panels' sums are added in their order, so that results do not depend on the threads.
         """
-        if coding.regularizer is None and self._fusable:
+        m, r = coding.G.shape
+        if coding.regularizer is None and self._fusable and r <= _FUSED_RANK:
             A = coding.A
             kernel = solver.column_kernel(A, coding.constraint, self.dtype, max_iter, tol)
             if kernel is not None:
-                m, r = coding.G.shape
                 XHt, HHt = np.zeros((m, r)), np.zeros((r, r))
                 work = partial(self._fused, coding, kernel)
-                for more_XHt, more_HHt in in_threads(work, list(self._slices())):
+                for more_XHt, more_HHt in in_threads(work, self._slices(self._task_width())):
                     XHt += more_XHt
                     HHt += more_HHt
                 return DataProducts(XHt, HHt, 0.0)

@@ -17,7 +17,7 @@ class DensePanels(ColumnPanels):
     """Column panels of an array, used as it is."""
 
     X: Array
-    wanted = 32
+    tasks = 32
 
     def _panel(self, cols: slice) -> Array:
         return self.X[:, cols]

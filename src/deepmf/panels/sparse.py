@@ -32,7 +32,7 @@ class SparsePanels(ColumnPanels):
         Columns in a panel.
     """
 
-    wanted = 8  # each sends back m x r_1 numbers, which may be as many as its nonzeros
+    tasks = 8  # each sends back m x r_1 numbers, which may be as many as its nonzeros
 
     def __init__(self, X: Any, width: int | None = None) -> None:
         super().__init__(sparse.csc_array(X), width)

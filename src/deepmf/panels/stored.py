@@ -25,6 +25,9 @@ class StoredPanels(DensePanels):
     def _panel(self, cols: slice) -> Array:
         return self.X.columns(cols.start, cols.stop)
 
+    def _task_width(self) -> int:
+        return self.width
+
     @property
     def _fusable(self) -> bool:
         return True

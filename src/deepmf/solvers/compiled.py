@@ -187,15 +187,15 @@ def store(m: Any, begin: int, width: int, out: Any) -> None:
 
 @jit
 def columns(
-    A: Any, C: Any, M: Any, out: Any, step: Any, kind: int, lower: Any, upper: Any,
-    max_iter: int, tol2: Any, alpha1: Any, accelerated: bool,
+    A: Any, C: Any, M: Any, out: Any, start: int, stop: int, step: Any, kind: int, lower: Any,
+    upper: Any, max_iter: int, tol2: Any, alpha1: Any, accelerated: bool,
 ) -> None:  # fmt: skip
-    """Every column of M on its own, LANES of them side by side; the result goes to ``out``."""
-    r, n = M.shape
+    """Columns start, ..., stop - 1 of M, each on its own, LANES side by side, into ``out``."""
+    r = len(M)
     m, c = np.empty((r, LANES), M.dtype), np.empty((r, LANES), M.dtype)
     work, lanes = np.empty((5, r, LANES), M.dtype), np.empty((12, LANES), M.dtype)
-    for begin in range(0, n, LANES):
-        width = min(LANES, n - begin)
+    for begin in range(start, stop, LANES):
+        width = min(LANES, stop - begin)
         load(M, begin, width, m)
         load(C, begin, width, c)
         descend(A, c, m, work, lanes, step, kind, lower, upper, max_iter, tol2, alpha1, accelerated)

@@ -10,12 +10,16 @@ import numpy as np
 
 from deepmf.constraints import Box, CappedSimplex, Constraint, Nonnegative, Simplex, Unconstrained
 from deepmf.quadratic import Array, Quadratic
+from deepmf.threads import in_threads
 
 FIRST_ALPHA = 0.05
 """alpha_1 of Algorithm 4; a small value starts with strong extrapolation."""
 
 _LARGEST_RANK = 256
 """Up to here the kernel's loops beat BLAS with NumPy around it (and its work fits in cache)."""
+
+_TASK = 512
+"""Columns in a thread's task."""
 
 _LARGEST_BLOCK = 20_000
 """Entries up to which overhead, not arithmetic, decides the time of a block updated as a whole."""
@@ -92,7 +96,10 @@ def compiled_solve(
         if isinstance(A, float):
             return None
         out = np.empty(M.shape, M.dtype)
-        kernels.columns(_matrix(float(B) * A, dtype), C, M, out, *settings)
+        H = _matrix(float(B) * A, dtype)
+        tasks = [(k, min(k + _TASK, M.shape[1])) for k in range(0, M.shape[1], _TASK)]
+        for _ in in_threads(lambda t: kernels.columns(H, C, M, out, *t, *settings), tasks):
+            pass
         return out
     if M.size > _LARGEST_BLOCK:
         return None

@@ -33,6 +33,8 @@ _UNREADABLE = (
     TypeError,
     EOFError,
     NotImplementedError,
+    AttributeError,
+    RecursionError,
     OSError,
     zipfile.BadZipFile,
     zlib.error,
@@ -198,6 +200,8 @@ class Factorization:
             weights, stop_reason = arrays["weights"], str(meta["stop_reason"])
             start = int(meta["start"])
             problem = problem_from_spec(meta["settings"], custom)
+            f = cls(W, H, history, stop_reason, weights, problem, start, encoder, layout)
+            _check_parts(f)
         except FileNotFoundError:
             raise FileNotFoundError(f"There is no file {os.fspath(path)!r}.") from None
         except UnknownNameError as error:
@@ -207,10 +211,10 @@ class Factorization:
             ) from None
         except _UNREADABLE as error:
             raise ValueError(
-                f"{os.fspath(path)!r} is not a whole deepmf factorization "
+                f"{os.fspath(path)!r} is not a whole deepmf factorization of this version "
                 f"({type(error).__name__}). Save it again with Factorization.save."
             ) from None
-        return cls(W, H, history, stop_reason, weights, problem, start, encoder, layout)
+        return f
 
     def __repr__(self) -> str:
         model = self.problem.loss.name or type(self.problem.loss).__name__
@@ -227,6 +231,28 @@ class Factorization:
 
     def _index(self, layer: int) -> int:
         return layer_number(layer, self.depth) - 1
+
+
+def _check_parts(f: Factorization) -> None:
+    """Refuse arrays of a file that do not fit each other."""
+    (m, _), (_, n) = f.W[0].shape, f.H[0].shape
+    widths = [n, *f.problem.ranks]
+    rows = (len(f.history), f.depth)
+    A, G, _ = f.encoder
+    wanted = [
+        *((W, (m, rank)) for W, rank in zip(f.W, widths[1:], strict=True)),
+        *((H, (rank, width)) for H, rank, width in zip(f.H, widths[1:], widths)),
+        (f.history.objective, rows[:1]),
+        (f.history.time, rows[:1]),
+        (f.history.data_errors, rows),
+        (f.history.layer_errors, rows),
+        (f.weights, rows[1:]),
+        (A, (widths[1], widths[1])),
+        (G, (m, widths[1])),
+    ]
+    if not len(f.history) or any(M.shape != s or M.dtype.kind != "f" for M, s in wanted):
+        raise ValueError("parts")
+    f.layout.check((m, n))
 
 
 def _family(arrays: dict[str, Array], prefix: str) -> dict[str, Array]:

@@ -65,6 +65,11 @@ class Layout:
     def check(self, shape: tuple[int, int], name: str = "the data") -> None:
         """Refuse parts that do not fit X's shape."""
         m, n = shape
+        for part, allowed in (("order", ("C", "F")), ("pixels", ("columns", "rows"))):
+            if getattr(self, part) not in allowed:
+                raise ValueError(
+                    f"{name}: {part} must be {' or '.join(allowed)}, got {getattr(self, part)!r}."
+                )
         for part, wanted, what in (
             ("features", m, "rows"),
             ("wavelengths", m, "bands"),

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import csv
 import json
+import zipfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from deepmf.dataset import Truth
 from deepmf.factorization import Factorization
@@ -19,6 +21,17 @@ from deepmf.runs.run import Run
 
 _TRUTH = "truth.npz"
 _RESIDUAL = "residual.npy"
+_UNREADABLE = (
+    OSError,
+    ValueError,
+    LookupError,
+    TypeError,
+    AttributeError,
+    EOFError,
+    RecursionError,
+    zipfile.BadZipFile,
+)
+"""What damaged files of a run raise."""
 
 
 def save_run(folder: Path, run: Run) -> None:
@@ -58,18 +71,16 @@ def load_run(folder: Path) -> Run:
     try:
         summary = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
         config = (folder / "config.toml").read_text(encoding="utf-8")
-        truth = _load_truth(folder / _TRUTH)
-        residual = folder / _RESIDUAL
         return Run(
             name=str(summary["name"]),
             f=f,
             config=config,
             facts={str(k): str(v) for k, v in summary["facts"].items()},
-            truth=truth,
-            residual=np.load(residual, allow_pickle=False) if residual.is_file() else None,
+            truth=_load_truth(folder / _TRUTH, f),
+            residual=_load_residual(folder / _RESIDUAL, f),
             notes=[str(note) for note in summary["notes"]],
         )
-    except (OSError, ValueError, LookupError, TypeError, AttributeError, EOFError) as error:
+    except _UNREADABLE as error:
         raise ValueError(
             f"{str(folder)!r} is not a whole run of deepmf ({type(error).__name__}: {error})."
         ) from None
@@ -149,9 +160,22 @@ def _write_codes(folder: Path, f: Factorization, names: Sequence[Sequence[str]])
         kind.write(folder, f, names)
 
 
-def _load_truth(path: Path) -> dict[int, Truth]:
+def _load_truth(path: Path, f: Factorization) -> dict[int, Truth]:
     if not path.is_file():
         return {}
-    with np.load(path, allow_pickle=False) as file:
+    with path.open("rb") as handle, np.load(handle, allow_pickle=False) as file:
         layers = sorted(int(name[1:]) for name in file.files if name.startswith("W"))
-        return {k: Truth(file[f"W{k}"], file[f"names{k}"].tolist()) for k in layers}
+        found = {k: Truth(file[f"W{k}"], file[f"names{k}"].tolist()) for k in layers}
+    for layer, (W, names) in found.items():
+        if W.shape != (len(f.W[0]), len(names)) or not np.isfinite(W).all():
+            raise ValueError(f"the truth of layer {layer} does not fit")
+    return found
+
+
+def _load_residual(path: Path, f: Factorization) -> NDArray[np.float64] | None:
+    if not path.is_file():
+        return None
+    residual: NDArray[np.float64] = np.load(path, allow_pickle=False)
+    if residual.shape != f.H[0].shape[1:] or residual.dtype.kind != "f":
+        raise ValueError(f"{path.name} has an array {residual.shape} of {residual.dtype}")
+    return residual

@@ -202,6 +202,19 @@ def test_info_on_files_and_data_sets(cube, done):
     assert "vegetation" in run("info", "dataset:simulated").output
 
 
+def test_info_says_what_rows_are_taken_for(tmp_path):
+    np.save(tmp_path / "x.npy", np.ones((3, 5)))
+    np.savetxt(tmp_path / "x.csv", np.ones((3, 5)), delimiter=",")
+    assert (
+        "Rows are taken as features; if they are samples" in run("info", tmp_path / "x.npy").output
+    )
+    assert (
+        "Rows are taken as samples; if they are features" in run("info", tmp_path / "x.csv").output
+    )
+    assert "Rows are taken" not in run("info", tmp_path / "x.csv", "--rows", "features").output
+    assert "Rows are taken" not in run("info", "dataset:synthetic").output
+
+
 def test_datasets_are_listed():
     text = run("datasets").output
     assert "simulated" in text

@@ -83,6 +83,11 @@ def test_a_dollar_is_a_dollar(topics):
         assert saved(fig, "svg").decode().count(odd) >= 1
 
 
+def test_names_of_any_script_are_drawn_without_a_word(holed):
+    for kind in ("pdf", "png", "svg"):
+        assert saved(plot_maps(holed[1], 1, names=["森", "\x1b[31m", "a\nb"]), kind)
+
+
 def test_lines_stay_lines(bare):
     """Nothing but images becomes pixels."""
     assert "<image" not in saved(plot_errors(bare[1]), "svg").decode()

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from deepmf.history import History
 from deepmf.runs import Config, execute, load_run, save_run
 
 SETTINGS = {"ranks": [6, 4], "max_iter": 2, "tol": 0.0, "init": "random"}
@@ -44,6 +46,19 @@ def test_a_whole_run_comes_back(folder):
     assert run.f.ranks == [6, 4]
     assert sorted(run.truth) == [1, 2]
     assert run.residual.shape == (4096,)
+
+
+def test_a_fit_that_diverged_is_kept_and_read_like_any_other(whole, tmp_path):
+    run = load_run(whole)
+    columns = {name: a.copy() for name, a in run.f.history.to_dict().items()}
+    columns["objective"][-1] = columns["data_errors"][-1, 1] = np.nan
+    W = [run.f.W[0], np.full_like(run.f.W[1], np.inf)]
+    lost = replace(run.f, W=W, history=History(**columns), stop_reason="diverged")
+    save_run(tmp_path, replace(run, f=lost))
+    summary = json.loads((tmp_path / "summary.json").read_text(), parse_constant=pytest.fail)
+    assert summary["objective"] is None
+    assert "mrsa" not in summary["layers"][1]
+    assert load_run(tmp_path).f.stop_reason == "diverged"
 
 
 @pytest.mark.parametrize(

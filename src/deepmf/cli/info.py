@@ -35,7 +35,11 @@ def info(
             rows = [[v.name, " x ".join(map(str, v.shape)), v.dtype] for v in found]
             table(["variable", "shape", "type"], rows)
             say("")
-        _show_data(read(path, reading_of(given)), format_of(path).name)
+        data, kind = read(path, reading_of(given)), format_of(path)
+        _show_data(data, kind.name)
+        if data.layout.kind == "table" and data.layout.features is None and not given["rows"]:
+            other = "samples" if kind.rows == "features" else "features"
+            say(f"Rows are taken as {kind.rows}; if they are {other}, pass --rows {other}.")
 
 
 def _show_data(data: Dataset, kind: str) -> None:
@@ -72,8 +76,6 @@ def _show_data(data: Dataset, kind: str) -> None:
     for names in data.names:
         rows.append(["truth", f"{len(names)} components: {', '.join(names)}"])
     table(["", ""], rows)
-    if layout.kind == "table" and layout.features is None:
-        say("Rows of the matrix are taken as features; if they are samples, pass --rows samples.")
 
 
 def _show_run(folder: Path) -> None:

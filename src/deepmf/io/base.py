@@ -88,6 +88,8 @@ class Format(ABC):
     name: ClassVar[str]
     """What people call it, for example ``"GeoTIFF"``."""
     suffixes: ClassVar[tuple[str, ...]]
+    rows: ClassVar[Literal["features", "samples"]] = "features"
+    """What the rows of a matrix are, where neither file nor user says."""
 
     @abstractmethod
     def read(self, path: Path, reading: Reading) -> Dataset:

@@ -38,6 +38,7 @@ class Csv(Format):
 
     name = "CSV table"
     suffixes = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
+    rows = "samples"
 
     def read(self, path: Path, reading: Reading) -> Dataset:
         """See `Format.read`."""
@@ -74,6 +75,7 @@ class Parquet(Format):
 
     name = "Parquet table"
     suffixes = (".parquet", ".pq")
+    rows = "samples"
 
     def read(self, path: Path, reading: Reading) -> Dataset:
         """See `Format.read`."""

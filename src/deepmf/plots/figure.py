@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import matplotlib as mpl
@@ -23,5 +24,6 @@ class JournalFigure(Figure):
 
     def savefig(self, fname: Any, **options: Any) -> None:
         """See `matplotlib.figure.Figure.savefig`; ``dpi`` is 300 unless given."""
-        with mpl.rc_context(_FILES):
+        with mpl.rc_context(_FILES), warnings.catch_warnings():
+            warnings.filterwarnings("ignore", r"Glyph \d+ .* missing")  # names of any script
             super().savefig(fname, **options)

@@ -43,7 +43,7 @@ def save_run(folder: Path, run: Run) -> None:
     """
     run.f.save(folder / "factors.npz")
     (folder / "config.toml").write_text(run.config, encoding="utf-8")
-    summary = json.dumps(summarize(run), indent=2, ensure_ascii=False)
+    summary = json.dumps(summarize(run), indent=2, ensure_ascii=False, allow_nan=False)
     (folder / "summary.json").write_text(summary + "\n", encoding="utf-8")
     _write_tables(folder, run)
     names = [run.names(layer) for layer in range(1, run.f.depth + 1)]
@@ -87,7 +87,7 @@ def load_run(folder: Path) -> Run:
 
 
 def summarize(run: Run) -> dict[str, Any]:
-    """The numbers of a run as plain data."""
+    """The numbers of a run as plain data; None for what is no number, after a fit that diverged."""
     f, last = run.f, run.f.history
     layers = []
     for layer in range(1, f.depth + 1):
@@ -96,9 +96,9 @@ def summarize(run: Run) -> dict[str, Any]:
             {
                 "rank": f.ranks[layer - 1],
                 "components": run.names(layer),
-                "data_error": float(last.data_errors[-1, layer - 1]),
-                "layer_error": float(last.layer_errors[-1, layer - 1]),
-                "weight": float(f.weights[layer - 1]),
+                "data_error": _finite(last.data_errors[-1, layer - 1]),
+                "layer_error": _finite(last.layer_errors[-1, layer - 1]),
+                "weight": _finite(f.weights[layer - 1]),
                 **({} if score is None else {"mrsa": score.mean}),
             }
         )
@@ -108,11 +108,15 @@ def summarize(run: Run) -> dict[str, Any]:
         "sweeps": f.n_iter,
         "stop_reason": f.stop_reason,
         "start": f.start,
-        "objective": float(last.objective[-1]),
+        "objective": _finite(last.objective[-1]),
         "layers": layers,
         "notes": list(run.notes),
         "facts": dict(run.facts),
     }
+
+
+def _finite(value: Any) -> float | None:
+    return float(value) if np.isfinite(value) else None
 
 
 def _write_tables(folder: Path, run: Run) -> None:

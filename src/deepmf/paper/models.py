@@ -11,6 +11,7 @@ from deepmf.factorize import factorize
 from deepmf.fit import Callback
 from deepmf.losses import Loss
 from deepmf.quadratic import Array
+from deepmf.solvers import FastProjectedGradient
 
 DEEP: dict[str, str] = {
     "MMF": "multilayer",
@@ -58,6 +59,7 @@ def fit_deep(
         random_state=0,
         allow_negative=s.allow_negative,
         callbacks=watch,
+        solver=FastProjectedGradient(scaled=False),  # the paper's steps
     )
 
 

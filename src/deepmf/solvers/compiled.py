@@ -130,7 +130,7 @@ def descend(
     for _ in range(max_iter):
         for i in range(r):
             for k in range(LANES):
-                new[i, k] = y[i, k] - step * (Hy[i, k] - c[i, k])
+                new[i, k] = y[i, k] - step[i] * (Hy[i, k] - c[i, k])
         _project(new, LANES, kind, lower, upper, scratch)
         _times(A, new, Hnew)
         for k in range(LANES):
@@ -214,7 +214,7 @@ def _hessian(A: Any, B: Any, left: bool, right: bool, M: Any) -> Any:
 
 @jit
 def block(
-    A: Any, B: Any, left: bool, right: bool, scale: Any, C: Any, M: Any, step: Any,
+    A: Any, B: Any, left: bool, right: bool, scale: Any, C: Any, M: Any, size: Any,
     kind: int, lower: Any, upper: Any, max_iter: int, tol2: Any, alpha1: Any, accelerated: bool,
 ) -> Any:  # fmt: skip
     """All of M at once, with one decision for all; a side that is off is the identity.
@@ -228,7 +228,7 @@ def block(
     lanes = np.empty((4, r), M.dtype)
     alpha, first, fresh = alpha1, -1.0, True
     for _ in range(max_iter):
-        new = y - step * (Hy - C)
+        new = y - size * (Hy - C)
         _project(new, r, kind, lower, upper, lanes)
         Hnew = scale * _hessian(A, B, left, right, new)
         change, length = 0.0, 0.0

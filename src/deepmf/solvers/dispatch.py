@@ -53,7 +53,7 @@ def column_settings(
     constraint: Constraint,
     rank: int,
     dtype: np.dtype,
-    step: float,
+    size: Array,
     max_iter: int,
     tol: float,
     accelerated: bool,
@@ -64,8 +64,9 @@ def column_settings(
     if kind is None or rank > _LARGEST_RANK:
         return None
     number = dtype.type
+    steps = np.ascontiguousarray(np.broadcast_to(size, (rank, 1)).astype(dtype).ravel())
     return (
-        number(step), kind[0], number(kind[1]), number(kind[2]),
+        steps, kind[0], number(kind[1]), number(kind[2]),
         max_iter, number(tol * tol), number(FIRST_ALPHA), accelerated,
     )  # fmt: skip
 
@@ -74,7 +75,7 @@ def compiled_solve(
     q: Quadratic,
     constraint: Constraint,
     M: Array,
-    step: float,
+    size: Array,
     max_iter: int,
     tol: float,
     accelerated: bool,
@@ -84,14 +85,16 @@ def compiled_solve(
     if kernels is None or len(q.terms) != 1:
         return None
     by_column = q.column_separable
-    settings = column_settings(
-        constraint, len(M) if by_column else 1, M.dtype, step, max_iter, tol, accelerated
+    settings = (
+        column_settings(constraint, len(M), M.dtype, size, max_iter, tol, accelerated)
+        if by_column
+        else column_settings(constraint, 1, M.dtype, size[:1, :1], max_iter, tol, accelerated)
     )
     if settings is None:
         return None
     A, B = q.terms[0]
     dtype = M.dtype.type
-    C = np.broadcast_to(np.asarray(q.C, dtype=dtype), M.shape)
+    C, M = _frozen(np.broadcast_to(np.asarray(q.C, dtype=dtype), M.shape)), _frozen(M)
     if by_column:
         if isinstance(A, float):
             return None
@@ -112,10 +115,18 @@ def compiled_solve(
         left,
         right,
         dtype(scale),
-        np.ascontiguousarray(C),
-        np.ascontiguousarray(M),
-        *settings,
+        C,
+        M,
+        _frozen(np.broadcast_to(size, M.shape)),
+        *settings[1:],
     )
+
+
+def _frozen(M: Array) -> Array:
+    """Contiguous and read-only, so that one compiled version serves all."""
+    view = np.ascontiguousarray(M).view()
+    view.flags.writeable = False
+    return view
 
 
 def _matrix(A: object, dtype: type[np.floating]) -> Array:

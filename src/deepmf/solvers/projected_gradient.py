@@ -11,6 +11,7 @@ from deepmf.constraints.base import Constraint
 from deepmf.quadratic import Array, Quadratic
 from deepmf.solvers.base import Solver
 from deepmf.solvers.dispatch import FIRST_ALPHA, column_settings, compiled_solve
+from deepmf.solvers.steps import step_sizes
 
 Mask = NDArray[np.bool_]
 
@@ -26,22 +27,34 @@ class FastProjectedGradient(Solver):
     A step that would increase f is not taken; the extrapolation restarts from a_1. The decision
     rests on the exact change of f, not on the difference of two values, and is made for each
     column where f and the set separate over columns.
+
+    Parameters
+    ----------
+    scaled : bool
+        Whether each row and column takes steps of its own, see `steps.step_sizes`, where the set
+        allows it. False is the paper's algorithm, with 1 / Lip for all.
     """
 
     name = "fpgm"
     accelerated = True
 
+    def __init__(self, scaled: bool = True) -> None:
+        if not isinstance(scaled, bool | np.bool_):
+            raise ValueError(f"scaled must be True or False, got {scaled!r}.")
+        self.scaled = scaled
+
     def solve(
         self, q: Quadratic, constraint: Constraint, M: Array, max_iter: int, tol: float
     ) -> Array:
         """See `Solver.solve`."""
-        lipschitz = q.lipschitz()
-        if not 0 < lipschitz < np.inf:
+        size = step_sizes(q, constraint, self.scaled)
+        if size is None:
             return M
-        fast = compiled_solve(q, constraint, M, 1 / lipschitz, max_iter, tol, self.accelerated)
+        size = size.astype(M.dtype, copy=False)
+        fast = compiled_solve(q, constraint, M, size, max_iter, tol, self.accelerated)
         if fast is not None:
             return fast
-        run = _Descent(q, constraint, M, 1 / lipschitz, tol, self.accelerated)
+        run = _Descent(q, constraint, M, size, tol, self.accelerated)
         for _ in range(max_iter):
             if not run.step():
                 break
@@ -53,12 +66,10 @@ class FastProjectedGradient(Solver):
         """See `Solver.column_kernel`."""
         if type(self).solve is not FastProjectedGradient.solve:  # a subclass with its own steps
             return None
-        lipschitz = Quadratic.of(A=A.astype(dtype, copy=False)).lipschitz()
-        if not 0 < lipschitz < np.inf:
+        size = step_sizes(Quadratic.of(A=A.astype(dtype, copy=False)), constraint, self.scaled)
+        if size is None:
             return None
-        return column_settings(
-            constraint, len(A), dtype, 1 / lipschitz, max_iter, tol, self.accelerated
-        )
+        return column_settings(constraint, len(A), dtype, size, max_iter, tol, self.accelerated)
 
 
 class ProjectedGradient(FastProjectedGradient):
@@ -76,11 +87,11 @@ class _Descent:
         q: Quadratic,
         constraint: Constraint,
         M: Array,
-        step: float,
+        size: Array,
         tol: float,
         accelerated: bool,
     ) -> None:
-        self.q, self.constraint, self.size, self.tol = q, constraint, step, tol
+        self.q, self.constraint, self.size, self.tol = q, constraint, size, tol
         self.accelerated = accelerated
         self.by_column = q.column_separable and constraint.separable is not None
         self.M, self.HM = M, q.hessian(M)

@@ -1,0 +1,44 @@
+"""How far a gradient step may go."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from deepmf.constraints.base import Constraint
+from deepmf.quadratic import Array, Quadratic, Side, largest_eigenvalue
+
+_SMALLEST = 1e-12
+"""Diagonal entries are taken as at least this part of the largest one."""
+
+
+def step_sizes(q: Quadratic, constraint: Constraint, scaled: bool) -> Array | None:
+    """Steps under which a gradient step never increases f, broadcastable to M; None: f is linear.
+
+    ::
+
+        plain     1 / Lip,  Lip = lmax(A) lmax(B)
+        scaled    1 / (lmax(A~) lmax(B~) A_ii B_kk),  A~_ij = A_ij / sqrt(A_ii A_jj), B~ likewise
+
+    The scaled ones are plain steps in the variables sqrt(A_ii B_kk) M_ik, which do not depend on
+    how the data's or the factors' scales are shared out. A set that separates over entries has the
+    same projection in both; for other sets, and for several terms, steps are plain.
+    """
+    if scaled and constraint.separable == "entries" and len(q.terms) == 1:
+        (A, B) = q.terms[0]
+        size = _own_steps(A)[:, None] * _own_steps(B)
+    else:
+        lipschitz = q.lipschitz()
+        size = np.full((1, 1), 1 / lipschitz if lipschitz > 0 else np.inf)
+    return size if np.all((size > 0) & (size < np.inf)) else None
+
+
+def _own_steps(A: Side) -> Array:
+    """1 / (lmax(A~) A_ii) for each i, or the one number of a multiple of the identity."""
+    if isinstance(A, float):
+        return np.array([1 / A if A > 0 else np.inf])
+    d = np.diag(A).astype(np.float64)
+    top = float(d.max(initial=0.0))
+    if not 0 < top < np.inf:
+        return np.array([np.inf])
+    root = np.sqrt(np.maximum(d, _SMALLEST * top))
+    return 1 / (largest_eigenvalue(A / np.outer(root, root)) * root**2)

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from deepmf import factorize
+from deepmf import factorize, stored
 from deepmf.io import Reading, UnreadableError, format_of, read
 
 ROWS, COLS, BANDS = 4, 5, 6
@@ -23,6 +23,21 @@ WAVES = np.linspace(400, 900, BANDS)
 
 def pictures(data):
     return np.stack([data.image(band) for band in data.X], axis=2)
+
+
+@pytest.mark.parametrize("dtype", ["?", "u1", "i2"])
+def test_small_integers_are_loaded_unless_the_file_is_large(tmp_path, monkeypatch, dtype):
+    np.save(tmp_path / "x.npy", (9 * CUBE).astype(dtype))
+    loaded = read(tmp_path / "x.npy").X
+    assert type(loaded) is np.ndarray
+    assert loaded.dtype == np.float32
+    monkeypatch.setattr(stored, "_LARGE", 0)
+    mapped = read(tmp_path / "x.npy").X
+    assert isinstance(mapped, np.memmap)
+    np.testing.assert_array_equal(loaded, mapped)
+    fits = [factorize(X, [2], max_iter=3, tol=0, random_state=0) for X in (loaded, mapped)]
+    assert [f.W[0].dtype for f in fits] == [np.float32, np.float32]
+    np.testing.assert_allclose(fits[0].W[0], fits[1].W[0], rtol=1e-3, atol=1e-5)
 
 
 @pytest.mark.parametrize("order", ["C", "F"])

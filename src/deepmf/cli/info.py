@@ -12,6 +12,7 @@ from scipy import sparse
 from deepmf.cli.console import printable, say, sentences, show_layers, table
 from deepmf.cli.options import READING_OPTIONS, reading_of, takes
 from deepmf.dataset import Dataset
+from deepmf.stored import as_stored
 
 
 @takes(READING_OPTIONS)
@@ -53,10 +54,10 @@ def _show_data(data: Dataset, kind: str) -> None:
         rows.append(["nonzero", f"{X.nnz} ({X.nnz / (m * n):.2%})"])
         values = X.data if X.nnz else np.zeros(1)
     else:
-        values = X
+        values = as_stored(X)  # a large file is read in blocks
         if isinstance(X, np.memmap):
             rows.append(["memory", "mapped, not loaded"])
-    rows.append(["values", f"{np.min(values):.4g} to {np.max(values):.4g}"])
+    rows.append(["values", f"{values.min():.4g} to {values.max():.4g}"])
     if layout.image_shape is not None:
         shape = f"{layout.image_shape[0]} x {layout.image_shape[1]}"
         what = f"a scene of {shape} pixels" if layout.kind == "scene" else f"{shape} pixels each"

@@ -18,6 +18,7 @@ from deepmf.factorization import Factorization
 from deepmf.io.bands import band_numbers, read_wavelengths
 from deepmf.io.base import Reading, UnreadableError
 from deepmf.layout import Layout
+from deepmf.stored import Stored, as_stored
 
 _PLAIN = Layout()
 _BLOCK = 1 << 24
@@ -329,6 +330,11 @@ def _wavelengths(path: Path, reading: Reading, own: Any, m: int) -> NDArray[np.f
 
 
 def _as_numbers(X: Any) -> Any:
-    """Small integers as float32, which holds them exactly; other numbers are left to the fit."""
+    """Small integers as float32, which holds them exactly; other numbers are left to the fit.
+
+    So are those of a large file, which stays on disk and is read in blocks.
+    """
     X = X.data if np.ma.isMaskedArray(X) else X
-    return X.astype(np.float32) if X.dtype.kind in "bui" and X.dtype.itemsize <= 2 else X
+    if X.dtype.kind not in "bui" or X.dtype.itemsize > 2 or isinstance(as_stored(X), Stored):
+        return X
+    return X.astype(np.float32) if sparse.issparse(X) else np.asarray(X).astype(np.float32)

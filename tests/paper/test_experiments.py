@@ -21,6 +21,7 @@ from deepmf.metrics import match  # noqa: E402
 from deepmf.paper import scenes, synthetic  # noqa: E402
 from deepmf.paper.models import DEEP, IMPROVED, SINGLE  # noqa: E402
 from deepmf.regularizers import MinVolume  # noqa: E402
+from deepmf.solvers import FastProjectedGradient  # noqa: E402
 
 
 def invoke(*arguments):
@@ -47,7 +48,7 @@ def test_synthetic_scores_are_those_of_the_library():
     data = synthetic_data(noise=0.01, random_state=13)
     f = factorize(
         data.X, [6, 3], regularizer_W=[MinVolume(1e-3), MinVolume(1e-2)], init="snpa",
-        max_iter=40, tol=0, allow_negative=True,
+        max_iter=40, tol=0, allow_negative=True, solver=FastProjectedGradient(scaled=False),
     )  # fmt: skip
     lc = {s.layer: s.mrsa for s in scores if s.model == "LC-DMF"}
     assert lc == {k + 1: pytest.approx(match(data.W[k], f.W[k]).mean) for k in range(2)}

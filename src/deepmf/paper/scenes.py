@@ -20,7 +20,7 @@ from deepmf.factorization import Factorization
 from deepmf.metrics import match
 from deepmf.paper.folder import Folder
 from deepmf.paper.models import DEEP, IMPROVED, SINGLE, Setting, fit_deep, fit_single
-from deepmf.paper.parallel import Progress, in_parallel
+from deepmf.parallel import Progress, in_parallel
 from deepmf.plots import plot_errors, plot_hierarchy, plot_maps
 from deepmf.plots.style import color, new_figure, plain_axes
 from deepmf.quadratic import Array

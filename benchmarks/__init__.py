@@ -1,0 +1,1 @@
+"""Speed and memory beside peers and the machine's limits: ``python -m benchmarks.run``."""

@@ -183,6 +183,34 @@ def test_set_output_of_a_cube_is_a_table_of_pixels():
 # --- data sets -----------------------------------------------------------------------------------
 
 
+def test_rows_of_an_array_without_telling_names_are_samples():
+    """As those of every other matrix given to the estimator."""
+    array = xr.DataArray(COUNTS, dims=("a", "b"))
+    codes = model().fit_transform(array)
+    assert codes.dims == ("a", "component")
+    np.testing.assert_allclose(codes, model().fit_transform(COUNTS), rtol=1e-3, atol=1e-4)
+
+
+def test_pixels_stacked_by_xarray():
+    cube = xr.DataArray(RNG.random((3, 4, 6)), dims=("y", "x", "band"))
+    stacked = cube.stack(pixel=("y", "x"))
+    codes = model().fit_transform(stacked)
+    assert codes.sizes == {"component": 2, "pixel": 12}
+    maps = model().fit_transform(cube).values.reshape(12, 2)
+    np.testing.assert_allclose(codes.transpose("pixel", "component"), maps, rtol=1e-6)
+
+
+def test_maps_become_a_cube_again():
+    cube = xr.DataArray(RNG.random((3, 4, 6)), dims=("y", "x", "band"))
+    cube[1, 2, 3] = np.nan
+    fitted = model().fit(cube)
+    codes = fitted.transform(cube)
+    again = fitted.inverse_transform(codes)
+    assert again.dims == cube.dims
+    assert np.isnan(again[1, 2]).all()
+    np.testing.assert_allclose(again[0, 1], codes.values[0, 1] @ fitted.components_)
+
+
 def test_dataset():
     layout = Layout(features=np.array(GENES), samples=np.array(CELLS))
     data = Dataset("cells", COUNTS.T, layout)

@@ -207,10 +207,12 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             return codes
         return codes_as(kind, codes, data.layout, self._names(number))
 
-    def inverse_transform(self, codes: Any, layer: int | None = None) -> Array:
-        """codes @ components(layer): back to features."""
+    def inverse_transform(self, codes: Any, layer: int | None = None) -> Any:
+        """codes @ components(layer): back to features; maps of a cube become a cube again."""
         check_is_fitted(self)
         number = self._number(layer)
+        if kind_of(codes) == self._fitted_kind == "xarray":
+            return codes.dot(self.components(number), dim="component").rename(None)
         codes = check_matrix(codes, "codes")
         rank = self.factorization_.ranks[number - 1]
         if codes.shape[1] != rank:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deepmf.dataset import Dataset
-from deepmf.io.base import need
+from deepmf.io.base import Reading, need
 from deepmf.layout import Layout
 
 Kind = Literal["plain", "pandas", "anndata", "xarray", "deepmf"]
@@ -36,7 +36,10 @@ def kind_of(X: Any) -> Kind:
 
 
 def as_dataset(X: Any) -> Dataset | None:
-    """The data set that an object is; None for matrices and tables, whose rows are samples."""
+    """The data set that an object is; None for matrices and tables, whose rows are samples.
+
+    So are those of a DataArray whose dimensions' names tell nothing.
+    """
     match kind_of(X):
         case "deepmf":
             return X
@@ -47,7 +50,7 @@ def as_dataset(X: Any) -> Dataset | None:
         case "xarray":
             from deepmf.io.dataarrays import from_dataarray
 
-            return from_dataarray(X)
+            return from_dataarray(X, Reading(rows="samples"))
     return None
 
 

@@ -92,7 +92,8 @@ def arrange(path: Path, da: xarray.DataArray, reading: Reading) -> Dataset:
     da = da.squeeze(single[: max(0, da.ndim - 3)])
     if da.ndim not in (2, 3):
         raise UnreadableError(
-            f"{path} holds {da.name} of {da.ndim} dimensions; expected a matrix or a cube."
+            f"{path} holds {da.name or 'an array'} of dimensions {', '.join(map(str, da.dims))}; "
+            f"expected a matrix or a cube."
         )
     check_numbers(path, da)
     check_room(path, da.shape, da.dtype)
@@ -172,7 +173,7 @@ def _labels(coord: Any) -> NDArray | None:
     if coord is None:
         return None
     values = np.asarray(coord)
-    return values if values.dtype.kind in _NUMBERS else values.astype(np.str_)
+    return values if values.dtype.kind in _NUMBERS else names_array(values.tolist())
 
 
 def _as_type(labels: NDArray[np.str_] | None, kind: str | None) -> NDArray | None:

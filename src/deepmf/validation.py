@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -101,7 +101,8 @@ class _Found(NamedTuple):
 def _find(A: Any, test: Callable[[Any], Any]) -> _Found | None:
     """The entries of a matrix of any kind for which the test holds; it fails for zero."""
     count, first = 0, None
-    for start, block in A.blocks() if isinstance(A, Stored) else [(0, A)]:
+    blocks: Iterable[tuple[int, Any]] = A.blocks() if isinstance(A, Stored) else [(0, A)]
+    for start, block in blocks:
         if is_sparse(block):
             block = block.tocoo()
             hits = test(block.data)

@@ -478,3 +478,15 @@ def test_impossible_sparsity_is_refused(sparsity):
 def test_columns_of_length_one_are_refused():
     assert "length 1" in GroupedSparse(0.5).objection((1, 4))
     assert GroupedSparse(0.5).objection((2, 4)) is None
+
+
+def test_compiled_sums_above_a_threshold_equal_numpys():
+    pytest.importorskip("numba")
+    from deepmf.constraints import grouped_sparse
+    from deepmf.constraints.compiled import above
+
+    size = np.random.default_rng(0).random((31, 9))
+    size[:, 4] = 0
+    for t in (0.0, 0.3, 0.99, 2.0):
+        for ours, theirs in zip(above(size, t), grouped_sparse._above_numpy(size, t)):
+            np.testing.assert_allclose(ours, theirs, rtol=1e-13)

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from functools import cache
+from typing import Any
 
 import numpy as np
 
@@ -54,7 +57,7 @@ class GroupedSparse(Constraint):
         largest = float(size.max(initial=0.0))
         if largest == 0:
             return M
-        size = size / largest
+        size = np.ascontiguousarray(size / largest)
         if np.mean(_column_sparsity(size)) >= self.sparsity:
             return M
         n, r = M.shape
@@ -99,14 +102,27 @@ def _unit_columns(size: Array, t: float) -> Array:
 
 def _ratio_sum(size: Array, t: float) -> tuple[float, float]:
     """g(t) = sum_i ||x_i(t)||_1, which decreases in t, and its derivative."""
-    left = np.maximum(size - t, 0)
-    l1 = left.sum(axis=0)
-    l2sq = np.sum(left * left, axis=0)
+    l1, l2sq, count = _above()(size, size.dtype.type(t))
     alive = l2sq > _NOTHING
-    l1, l2sq, count = l1[alive], l2sq[alive], np.count_nonzero(left[:, alive], axis=0)
+    l1, l2sq, count = l1[alive], l2sq[alive], count[alive]
     l2 = np.sqrt(l2sq)
     value = float(np.sum(l1 / l2)) + (size.shape[1] - len(l1))
     return value, float(np.sum((l1 * l1 - count * l2sq) / (l2sq * l2)))
+
+
+@cache
+def _above() -> Callable[[Array, Any], Any]:
+    """`compiled.above`, imported on first use, or the same in NumPy where Numba cannot be had."""
+    try:
+        from deepmf.constraints.compiled import above
+    except (ImportError, RuntimeError):
+        return _above_numpy
+    return above
+
+
+def _above_numpy(size: Array, t: Any) -> tuple[Array, Array, Array]:
+    left = np.maximum(size - t, 0)
+    return left.sum(axis=0), np.sum(left * left, axis=0), np.count_nonzero(left, axis=0)
 
 
 def _threshold(size: Array, budget: float) -> float:

@@ -263,6 +263,7 @@ def test_mistakes_get_one_sentence(cube, tmp_path):
     assert "Unknown data set" in refuse("fit", "dataset:mars", "--ranks", 3, *out)
     assert "one of tfidf" in refuse("fit", cube, "--ranks", 3, "--scale", "max", *out)
     assert "suffix" in refuse("info", __file__)
+    assert ".npz files" in refuse("datasets", "simulated", "-o", tmp_path / "s.csv")
     assert "not a run" in refuse("report", tmp_path)
     assert "no folder" in refuse("report", tmp_path / "nothing")
     assert "same name" in refuse(
@@ -301,6 +302,13 @@ def test_names_with_control_characters_do_not_reach_the_terminal(tmp_path):
     (tmp_path / "names.txt").write_text("a\x1b[31m\nb\nc\n")
     shown = run("info", tmp_path / "x.npy", "--features", tmp_path / "names.txt").output
     assert "\x1b" not in shown
+
+
+def test_a_reader_that_has_seen_enough(tmp_path):
+    script = f"{sys.executable} -c 'from deepmf.cli import main; main()' datasets | head -n 1"
+    done = subprocess.run(script, shell=True, capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("name")
+    assert done.stderr == ""
 
 
 def test_no_space_left(cube, tmp_path):

@@ -105,6 +105,11 @@ def test_no_ranks():
         Config("x").arguments()
 
 
+def test_names_that_no_file_of_settings_can_hold():
+    with pytest.raises(ConfigError, match="not text in UTF-8"):
+        Config("caf\udce9.npy", fit={"ranks": [2]}).arguments()
+
+
 @pytest.mark.parametrize(
     ("setting", "text", "meaning"),
     [

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import errno
 import os
+import shutil
 
 import pytest
 
@@ -127,3 +129,12 @@ def test_the_old_folder_comes_back_when_the_new_one_cannot_be_put_there(tmp_path
         pass
     assert (tmp_path / "run" / "x").read_text() == "old"
     assert [p.name for p in tmp_path.iterdir()] == ["run"]
+
+
+def test_a_full_disk_is_said_by_its_name_whatever_a_library_says(tmp_path, monkeypatch):
+    room = shutil.disk_usage(tmp_path)
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: room._replace(free=100))
+    with pytest.raises(OSError, match="No space left") as caught, new_folder(tmp_path / "run"):
+        raise RuntimeError("8960 requested and 4064 written")
+    assert caught.value.errno == errno.ENOSPC
+    assert list(tmp_path.iterdir()) == []

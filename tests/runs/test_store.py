@@ -48,6 +48,14 @@ def test_a_whole_run_comes_back(folder):
     assert run.residual.shape == (4096,)
 
 
+def test_a_disk_that_is_too_full_is_left_alone(whole, tmp_path, monkeypatch):
+    room = shutil.disk_usage(tmp_path)
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: room._replace(free=100_000))
+    with pytest.raises(OSError, match=r"need up to 0\.\d+ MB, but only 0\.1 MB are free"):
+        save_run(tmp_path, load_run(whole))
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_fit_that_diverged_is_kept_and_read_like_any_other(whole, tmp_path):
     run = load_run(whole)
     columns = {name: a.copy() for name, a in run.f.history.to_dict().items()}

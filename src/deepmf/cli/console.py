@@ -48,6 +48,8 @@ def sentences() -> Iterator[None]:
     """A user's mistake is one sentence and exit code 2; Ctrl-C is exit code 130."""
     try:
         yield
+    except BrokenPipeError:
+        raise  # whoever read the output has seen enough: for click to end quietly
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             stop("There is no space left on the disk; nothing was written.")

@@ -33,8 +33,10 @@ def datasets(
             table(["name", "what it is", "ranks", ""], rows)
             say("\nFor example: deepmf fit dataset:simulated --ranks 6,4,2 --min-volume 10")
             return
-        data = load(name)
         target = out or Path(f"{name}.npz")
+        if target.suffix != ".npz":
+            raise ValueError(f"Data sets are saved as .npz files, got {str(target)!r}.")
+        data = load(name)
         layout = data.layout.to_arrays()
         arrays = {"X": data.X, **{k: layout[k] for k in ("wavelengths",) if k in layout}}
         if data.layout.image_shape is not None:

@@ -337,4 +337,4 @@ def _as_numbers(X: Any) -> Any:
     X = X.data if np.ma.isMaskedArray(X) else X
     if X.dtype.kind not in "bui" or X.dtype.itemsize > 2 or isinstance(as_stored(X), Stored):
         return X
-    return X.astype(np.float32) if sparse.issparse(X) else np.asarray(X).astype(np.float32)
+    return (np.asarray(X) if isinstance(X, np.memmap) else X).astype(np.float32)

@@ -65,10 +65,11 @@ class GeoTiff(Format):
         for layer in range(1, f.depth + 1):
             bands = maps(f, layer).astype(np.float32)
             size = dict(zip(("count", "height", "width"), bands.shape))
-            path = folder / f"codes-layer-{layer}.tif"
-            with _quiet(rasterio), rasterio.open(path, "w", **place, **size) as file:
-                file.write(bands)
-                file.descriptions = tuple(names[layer - 1])
+            with _quiet(rasterio), rasterio.MemoryFile() as memory:  # GDAL is silent on full disks
+                with memory.open(**place, **size) as file:
+                    file.write(bands)
+                    file.descriptions = tuple(names[layer - 1])
+                (folder / f"codes-layer-{layer}.tif").write_bytes(memory.getbuffer())
 
 
 @contextmanager

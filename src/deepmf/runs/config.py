@@ -127,6 +127,12 @@ class Config:
         """Keyword arguments for `factorize`, with names of files' ``none`` made None."""
         if "ranks" not in self.fit:
             raise ConfigError("No ranks are given: say, for example, --ranks 6,4,2.")
+        for file in self.files:
+            if not _is_text(file):
+                raise ConfigError(
+                    f"The name {file!a} is not text in UTF-8, so that no settings can hold "
+                    f"it; rename the file."
+                )
         return {
             k: _no_penalty(v) if k.startswith("regularizer") else v for k, v in self.fit.items()
         }
@@ -179,6 +185,15 @@ def _beside(folder: Path, path: Any, file: Path) -> str:
     if not path or path.startswith("dataset:"):
         return path
     return str(folder / os.path.expanduser(path))
+
+
+def _is_text(name: str) -> bool:
+    """Whether a name can be written to a file; bytes that are no UTF-8 cannot."""
+    try:
+        name.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _shape(given: Any, file: Path) -> tuple[int, int]:

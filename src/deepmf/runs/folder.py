@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import tempfile
@@ -11,6 +12,9 @@ from pathlib import Path
 
 MARK = ".deepmf"
 """A file in every folder deepmf makes: only such a folder is ever replaced."""
+
+_FULL = 1 << 16
+"""Bytes left at which a disk is full."""
 
 
 @contextmanager
@@ -30,6 +34,10 @@ def new_folder(path: Path, overwrite: bool = False) -> Iterator[Path]:
         yield temporary
         check_free(path, overwrite)  # another run may have been quicker
         _move(temporary, path, overwrite)
+    except (OSError, RuntimeError) as error:
+        if shutil.disk_usage(path.parent).free < _FULL:  # which not all libraries say
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path)) from error
+        raise
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
 

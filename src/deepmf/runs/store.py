@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import shutil
 import zipfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -41,6 +42,7 @@ def save_run(folder: Path, run: Run) -> None:
     ``history.csv``, ``components-layer-l.csv``, ``links-layer-l.csv``, codes in the input's own
     kind, an ENVI spectral library for spectra, ``truth.npz`` and ``residual.npy``.
     """
+    _check_space(folder, run.f)
     run.f.save(folder / "factors.npz")
     (folder / "config.toml").write_text(run.config, encoding="utf-8")
     summary = json.dumps(summarize(run), indent=2, ensure_ascii=False, allow_nan=False)
@@ -56,6 +58,17 @@ def save_run(folder: Path, run: Run) -> None:
         np.savez_compressed(folder / _TRUTH, **arrays)
     if run.residual is not None:
         np.save(folder / _RESIDUAL, run.residual)
+
+
+def _check_space(folder: Path, f: Factorization) -> None:
+    """Refuse a disk too full for factors and codes: some libraries crash when it fills up."""
+    codes = sum(f.ranks) * f.H[0].shape[1] * f.H[0].itemsize
+    needed, free = codes + sum(M.nbytes for M in (*f.W, *f.H)), shutil.disk_usage(folder).free
+    if free < needed:
+        raise OSError(
+            f"The results need up to {needed / 1e6:.3g} MB, but only {free / 1e6:.3g} MB are free "
+            f"on the disk; nothing was written."
+        )
 
 
 def load_run(folder: Path) -> Run:

@@ -261,6 +261,10 @@ def test_mistakes_get_one_sentence(cube, tmp_path):
     assert "ROWSxCOLS" in refuse("fit", cube, "--ranks", 3, "--image", "big", *out)
     assert "features or samples" in refuse("fit", cube, "--ranks", 3, "--rows", "pixels", *out)
     assert "Unknown data set" in refuse("fit", "dataset:mars", "--ranks", 3, *out)
+    for command in (("info",), ("fit", "--ranks", 3, *out)):
+        said = refuse(*command, "dataset:simulated", "--bad-bands", "1-2")
+        assert "leave out --bad-bands" in said
+    assert "32 x 32 pixels" in refuse("info", cube, "--image", "3x3")
     assert "one of tfidf" in refuse("fit", cube, "--ranks", 3, "--scale", "max", *out)
     assert "suffix" in refuse("info", __file__)
     assert ".npz files" in refuse("datasets", "simulated", "-o", tmp_path / "s.csv")

@@ -22,14 +22,15 @@ def info(
 ) -> None:
     """Say what a file holds and how deepmf would read it, or how a run went."""
     with sentences():
-        from deepmf.datasets import catalogue
         from deepmf.io import format_of, read, variables
+        from deepmf.runs.config import Config
+        from deepmf.runs.execute import open_data
 
         if (Path(path) / "factors.npz").is_file():
             _show_run(Path(path))
             return
         if path.startswith("dataset:"):
-            _show_data(catalogue.load(path.removeprefix("dataset:")), "data set")
+            _show_data(open_data(Config(path, reading=reading_of(given))), "data set")
             return
         found = variables(path)
         if len(found) > 1:

@@ -66,6 +66,10 @@ def from_cube(
     cube = np.moveaxis(cube, spectral_axis(path, cube.shape, reading, axis, wavelengths), 2)
     check_numbers(path, cube)
     rows, cols, m = cube.shape
+    if reading.image not in (None, (rows, cols)):
+        raise UnreadableError(
+            f"{path} holds a cube of {rows} x {cols} pixels; leave out the shape of its pictures."
+        )
     order: Literal["C", "F"] = "F" if cube.strides[0] < cube.strides[1] else "C"
     X = cube.reshape(rows * cols, m, order=order).T  # a view, in the order that allows one
     layout = replace(layout, image_shape=(rows, cols), order=order, pixels="columns")

@@ -118,11 +118,11 @@ def _column(text: str) -> NDArray[np.float64]:
     lines = [re.split(r"[,;\s]+", line.strip()) for line in text.splitlines() if line.strip()]
     if len(lines) == 1:
         return np.array([float(v) for v in lines[0] if v])
-    if lines and not all(_is_number(v) for v in lines[0]):
+    if lines and not all(is_number(v) for v in lines[0]):
         lines = lines[1:]  # a header
     width = min(map(len, lines), default=0)
     for k in range(width):
-        if all(_is_number(line[k]) for line in lines):
+        if all(is_number(line[k]) for line in lines):
             values = np.array([float(line[k]) for line in lines])
             counts = np.array_equal(values - values[0], np.arange(len(values))) and values[0] <= 1
             if not (counts and k + 1 < width):
@@ -130,7 +130,8 @@ def _column(text: str) -> NDArray[np.float64]:
     raise ValueError("no column of numbers")
 
 
-def _is_number(text: str) -> bool:
+def is_number(text: str) -> bool:
+    """Whether a text is one number."""
     try:
         float(text)
     except ValueError:

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from deepmf.dataset import Dataset
 from deepmf.factorization import Factorization
 from deepmf.io.arrange import check_room, from_matrix, names_array
+from deepmf.io.bands import is_number
 from deepmf.io.base import Format, Reading, UnreadableError, need
 from deepmf.layout import Layout
 
@@ -123,10 +124,10 @@ def write_tables(folder: Path, f: Factorization, names: Sequence[Sequence[str]])
 
 def from_frame(path: Path, frame: Any, reading: Reading, kind: str) -> Dataset:
     """A pandas table whose index, unless it counts, or only column of text names the rows."""
-    is_number = need("pandas", "tables", "Reading tables").api.types.is_numeric_dtype
+    is_numeric = need("pandas", "tables", "Reading tables").api.types.is_numeric_dtype
     if not len(frame):
         raise UnreadableError(f"{path} is empty: it has {frame.shape[1]} columns and no rows.")
-    numeric = np.array([is_number(t) for t in frame.dtypes], dtype=bool)
+    numeric = np.array([is_numeric(t) for t in frame.dtypes], dtype=bool)
     text = np.flatnonzero(~numeric)
     for k in text:
         _check_text(path, frame, int(k))
@@ -166,12 +167,12 @@ def _check_text(path: Path, frame: Any, k: int) -> None:
     """Refuse a column of numbers with decimal commas, or with some text among them."""
     values = frame.iloc[:, k].dropna().astype(str).str.strip()
     commas = values.str.fullmatch(r"[-+]?\d+,\d+")
-    if len(values) and commas.any() and (commas | values.map(_is_number)).all():
+    if len(values) and commas.any() and (commas | values.map(is_number)).all():
         raise UnreadableError(
             f"{path} has decimal commas, first {values[commas].iloc[0]!r} in column "
             f"{_column(frame, k)}. Write numbers with points, 1.5 for 1,5."
         )
-    wrong = ~values.map(_is_number).astype(bool)
+    wrong = ~values.map(is_number).astype(bool)
     if len(values) and wrong.mean() < 0.5:
         first = wrong[wrong].index[0] if wrong.any() else values.index[0]
         row = frame.index.get_loc(first)
@@ -259,21 +260,13 @@ def _check_header(path: Path, header: list[str]) -> None:
 
 
 def _is_data(fields: list[str]) -> bool:
-    return all(_is_number(f) for f in fields) and not _counts(fields)
+    return all(is_number(f) for f in fields) and not _counts(fields)
 
 
 def _counts(fields: list[str]) -> bool:
     """Whether a line is 0, 1, 2, ... or 1, 2, 3, ..., as some programs name columns."""
     places = [str(k) for k in range(len(fields) + 1)]
     return len(fields) > 1 and [f.strip() for f in fields] in (places[:-1], places[1:])
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
 
 
 def _listed(names: Sequence[Any]) -> str:

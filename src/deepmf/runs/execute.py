@@ -31,6 +31,11 @@ def open_data(config: Config) -> Dataset:
     if not config.path:
         raise ConfigError("No data are given: name a file, or dataset:simulated.")
     if config.path.startswith("dataset:"):
+        said = [name for name, answer in vars(config.reading).items() if answer is not None]
+        if said:
+            raise ConfigError(
+                f"{config.path} knows how it is read; leave out --{said[0].replace('_', '-')}."
+            )
         data = catalogue.load(config.path.removeprefix("dataset:"))
     else:
         data = read(config.path, config.reading)

@@ -411,13 +411,17 @@ def test_errors_of_several_lines_are_one(capsys):
 @pytest.mark.parametrize("jobs", [1, 2])
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupted_comparison_leaves_nothing(cube, tmp_path, number, jobs):
-    script = "from deepmf.cli import main; main()"
+    script = (
+        "import sys, deepmf.cli.app; sys.stdout.write('ready\\n'); sys.stdout.flush();"
+        "from deepmf.cli import main; main()"
+    )
     process = subprocess.Popen(
         [sys.executable, "-c", script, "compare", str(cube), "--ranks", "6,4", "--tol", "0",
          "--max-iter", "1000000", "--jobs", str(jobs), "-o", str(tmp_path / "out")],
-        stderr=subprocess.PIPE, text=True, start_new_session=True,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
     )  # fmt: skip
-    time.sleep(3)
+    assert process.stdout.readline() == "ready\n"
+    time.sleep(2)
     if number == signal.SIGINT:  # as a terminal does: to all of them
         os.killpg(process.pid, number)
     else:

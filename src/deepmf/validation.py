@@ -84,7 +84,7 @@ def _check_finite(A: Any, name: str) -> None:
     found = _find(A, lambda values: ~np.isfinite(values))
     if found is not None:
         raise ValueError(
-            f"{name} has {found.count} entries that are NaN or infinite, the first {found.value} "
+            f"{name} has {found.number} entries that are NaN or infinite, the first {found.value} "
             f"at row {found.row}, column {found.column}. Remove or fill them first."
         )
 
@@ -92,7 +92,7 @@ def _check_finite(A: Any, name: str) -> None:
 class _Found(NamedTuple):
     """How many entries pass a test, and the first of them, reading along the rows."""
 
-    count: int
+    number: int
     row: int
     column: int
     value: Any
@@ -145,7 +145,7 @@ def check_sign(A: Any, name: str = "X") -> None:
     assert found is not None
     clip = f"{name}.maximum(0)" if is_sparse(A) else f"np.maximum({name}, 0)"
     raise ValueError(
-        f"Negative values in data: {name} has {found.count} negative entries (first "
+        f"Negative values in data: {name} has {found.number} negative entries (first "
         f"{found.value:.3g} at row {found.row}, column {found.column}; smallest "
         f"{float(A.min()):.3g}), but both factors of layer 1 are nonnegative. Clip them with "
         f"{clip}, allow a signed factor with constraint_W='none', or fit them as they are with "

@@ -44,3 +44,10 @@ def test_integers_and_small_floats():
 def test_unknown():
     with pytest.raises(ValueError, match="one of tfidf, log, unit, got 'zscore'"):
         scaled(COUNTS, "zscore")
+
+
+@pytest.mark.parametrize("how", ["log", "tfidf"])
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csc_array])
+def test_counts_are_not_negative(how, kind):
+    with pytest.raises(ValueError, match="is for counts, but the data go down to -3"):
+        scaled(kind(np.array([[1.0, -3.0], [2.0, 0.0]])), how)

@@ -24,6 +24,11 @@ def scaled(X: Any, how: str | None) -> Any:
     is_sparse = sparse.issparse(X)
     if how not in SCALES:
         raise ValueError(f"scale must be one of {', '.join(SCALES)}, got {how!r}.")
+    if how != "unit" and X.min() < 0:
+        raise ValueError(
+            f"scale {how!r} is for counts, but the data go down to {float(X.min()):.3g}; clip them "
+            f"or scale them otherwise."
+        )
     X = X.astype(np.result_type(X.dtype, np.float32), copy=False)
     if how == "log":
         totals = _sums(X)

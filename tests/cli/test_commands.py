@@ -145,6 +145,14 @@ def test_truth_names_the_components(tmp_path):
     assert "MRSA" in run("info", out).output
 
 
+def test_a_truth_that_fits_no_layer_is_said(cube, tmp_path):
+    np.savez(tmp_path / "t.npz", M=SCENE.W[0])
+    truth = ("--truth", tmp_path / "t.npz", *QUICK, "--no-report")
+    said = run("fit", cube, "--ranks", "5,2", *truth, "-o", tmp_path / "a").stderr
+    assert "No layer of 5, 2 is compared with the truth of 6 components" in said
+    assert "No layer" not in run("fit", cube, "--ranks", "6", *truth, "-o", tmp_path / "b").stderr
+
+
 def test_quiet_says_nothing(cube, tmp_path):
     result = run("fit", cube, "--ranks", "3", *QUICK, "-o", tmp_path / "q", "--quiet")
     assert result.output == ""

@@ -6,7 +6,7 @@ import importlib.metadata
 import platform
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
@@ -65,14 +65,18 @@ def execute(config: Config, data: Dataset | None = None, callbacks: Sequence[Cal
         f = factorize(data.X, **arguments, callbacks=list(callbacks))
     f = replace(f, layout=data.layout)
     seconds = time.perf_counter() - began
+    truth = truth_by_layer(data, f.ranks)
+    notes = [*dict.fromkeys(str(w.message) for w in caught), *advice(f)]
+    if config.truth:
+        notes += unused(data, truth, f.ranks)
     return Run(
         name=data.name,
         f=f,
         config=resolved(config, f, arguments).to_toml(),
         facts=facts(config, data, seconds),
-        truth=truth_by_layer(data, f.ranks),
+        truth=truth,
         residual=relative_residual(f, data.X),
-        notes=[*dict.fromkeys(str(w.message) for w in caught), *advice(f)],
+        notes=notes,
     )
 
 
@@ -96,6 +100,17 @@ def truth_by_layer(data: Dataset, ranks: Sequence[int]) -> dict[int, Truth]:
                 found[layer] = Truth(W, names)
                 break
     return found
+
+
+def unused(data: Dataset, truth: Mapping[int, Truth], ranks: Sequence[int]) -> list[str]:
+    """What to say of true components that no layer is compared with."""
+    used = [known.W for known in truth.values()]
+    return [
+        f"No layer of {', '.join(map(str, ranks))} is compared with the truth of {len(names)} "
+        f"components: its number of components must be a layer's."
+        for W, names in zip(data.W, data.names)
+        if not any(W is known for known in used)
+    ]
 
 
 def resolved(config: Config, f: Factorization, arguments: dict[str, Any]) -> Config:

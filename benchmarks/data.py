@@ -64,20 +64,27 @@ def faces() -> tuple[Array, str]:
     return X / X.max() + 0.01 * rng.random(X.shape), "synthetic, of CBCL's shape"
 
 
-def documents(m: int, n: int, density: float, topics: int = 30) -> sparse.csc_array:
-    """Sparse counts, m words x n documents, from sparse topics: low rank plus Poisson noise.
+def documents(m: int, n: int, density: float, topics: int = 100) -> sparse.csc_array:
+    """Counts of m words in n documents, a share ``density`` of them nonzero: low rank plus noise.
 
-    Each document draws its words from a mixture of topics; words that are drawn twice add up.
+    Each document draws its words one by one: a topic from a mixture of its own (Dirichlet 0.1), a
+    word from the topic (Zipf's law, with an order of its own). As many are drawn as make about so
+    many different ones.
     """
     rng = np.random.default_rng(0)
-    words = round(density * m * 1.05)  # some coincide
-    popularity = 1.0 / (1 + np.arange(m)) ** 0.5
-    chosen = [rng.permutation(m) for _ in range(topics)]
-    cumulative = np.cumsum(popularity) / popularity.sum()
-    mixture = rng.dirichlet(np.full(topics, 0.1), n)
-    topic = np.array([rng.choice(topics, words, p=p) for p in mixture])
-    rank = np.searchsorted(cumulative, rng.random((n, words)))
-    rows = np.array(chosen)[topic, np.minimum(rank, m - 1)]
-    columns = np.repeat(np.arange(n), words)
-    X = sparse.coo_array((np.ones(rows.size), (rows.ravel(), columns)), shape=(m, n))
-    return sparse.csc_array(X)
+    order = np.array([rng.permutation(m) for _ in range(topics)])
+    share = np.cumsum(1.0 / (1 + np.arange(m)))
+    share /= share[-1]
+
+    def draw(n: int, words: int) -> sparse.csc_array:
+        mixture = np.cumsum(rng.dirichlet(np.full(topics, 0.1), n), axis=1)
+        topic = np.array([np.searchsorted(c, rng.random(words)) for c in mixture])
+        place = np.searchsorted(share, rng.random((n, words)))
+        rows = order[np.minimum(topic, topics - 1), np.minimum(place, m - 1)].ravel()
+        columns = np.repeat(np.arange(n), words)
+        return sparse.csc_array(sparse.coo_array((np.ones(rows.size), (rows, columns)), (m, n)))
+
+    words = wanted = density * m
+    for _ in range(5):
+        words *= wanted * 200 / draw(200, round(words)).nnz
+    return draw(n, round(words))

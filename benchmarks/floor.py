@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -27,16 +28,29 @@ def gemm_rate(threads: int, dtype: type = np.float64, size: int = 1536) -> float
         return 2 * size**3 / timed(lambda: A @ A)
 
 
-def floor_seconds(
-    shape: tuple[int, int], rank: int, inner: int, bytes_rate: float, flop_rate: float
-) -> float:
-    """The larger of bytes / bandwidth and flops / GEMM rate for one single-layer sweep in float64.
+@dataclass(frozen=True)
+class Floor:
+    """The least seconds for one single-layer sweep in float64.
 
     Bytes: X read once, H_1 read and written once. Flops: G'X and X H' (2 m r each a column),
     H H' (2 r^2) and the inner iterations' products A H (2 r^2 each); nothing for steps, projections
     and momentum, so that it is a floor.
     """
-    m, n = shape
-    moved = 8.0 * n * (m + 2 * rank)
-    flops = n * (4.0 * m * rank + 2 * rank**2 * (1 + inner))
-    return max(moved / bytes_rate, flops / flop_rate)
+
+    reading: float
+    arithmetic: float
+
+    @property
+    def seconds(self) -> float:
+        """The larger of bytes / bandwidth and flops / GEMM rate."""
+        return max(self.reading, self.arithmetic)
+
+    @classmethod
+    def of(
+        cls, shape: tuple[int, int], rank: int, inner: int, bytes_rate: float, flop_rate: float
+    ) -> Floor:
+        """From the sizes and the rates measured."""
+        m, n = shape
+        moved = 8.0 * n * (m + 2 * rank)
+        flops = n * (4.0 * m * rank + 2 * rank**2 * (1 + inner))
+        return cls(moved / bytes_rate, flops / flop_rate)

@@ -102,18 +102,19 @@ def seconds(t: float) -> str:
 
 
 def megabytes(size: float) -> str:
-    return f"{size / 1e6:.0f} MB"
+    return f"{size / 1e6:.0f} MB" if size >= 1e8 else f"{size / 1e6:.1f} MB"
 
 
 def interleaved(tasks: Mapping[str, Callable[[], float]], rounds: int) -> dict[str, float]:
     """Medians of values that each task gives once a round, so that noise meets all alike.
 
-    One round more, at first, warms caches and compiled code and does not count.
+    Every other round goes backwards: no task always follows the same one. One round more, at first,
+    warms caches and compiled code and does not count.
     """
     values: dict[str, list[float]] = {name: [] for name in tasks}
     for number in range(rounds + 1):
-        for name, task in tasks.items():
-            value = task()
+        for name in list(tasks)[:: 1 if number % 2 else -1]:
+            value = tasks[name]()
             if number:
                 values[name].append(value)
         progress(f"round {number} of {rounds}")

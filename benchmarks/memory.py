@@ -53,7 +53,7 @@ def beyond_data(size: Size) -> Result:
         "peak memory beyond X",
         megabytes(peak),
         f"{megabytes(allowed)} allowed",
-        f"{peak / allowed:.2f}",
+        f"{peak / allowed:.3f}",
         goal="<= 2 |H1| + 10 % of X",
         met=peak <= allowed,
         note=f"X {megabytes(X.nbytes)}, H1 {megabytes(codes)}",

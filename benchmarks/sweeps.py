@@ -12,7 +12,7 @@ from deepmf import factorize
 from deepmf.threads import thread_count
 
 from .data import MATERIALS, Array, scene, scene_source
-from .floor import floor_seconds, gemm_rate, read_rate
+from .floor import Floor, gemm_rate, read_rate
 from .measure import Result, Row, Size, case, interleaved, quiet, ratio_row, seconds, timed
 
 INNER = 10
@@ -83,7 +83,7 @@ def sweeps(size: Size) -> Result:
         rounds=size.pick(7, 2),
     )
     iteration = min(t["sklearn"], t["sklearn by column"])  # the memory order it likes better
-    floor = floor_seconds(X.shape, MATERIALS, INNER, t["read"], t["gemm"])
+    floor = Floor.of(X.shape, MATERIALS, INNER, t["read"], t["gemm"])
     where = f"X {X.shape[0]} x {X.shape[1]}, {scene_source()}, {INNER} inner iterations"
     return Result(
         [
@@ -109,25 +109,19 @@ def sweeps(size: Size) -> Result:
             ),
             ratio_row("DC sweep over LC sweep", t["DC"], t["LC"], 1.1),
             _floor_row(t, floor, threads),
-            ratio_row(
-                "float32 sweep over float64 sweep",
-                t["float32"],
-                t["LC"],
-                0.6,
-                headline="float32 over float64",
-            ),
+            ratio_row("float32 sweep over float64 sweep", t["float32"], t["LC"], 0.6),
             ratio_row("LC sweep, X in Fortran order over C order", t["by column"], t["LC"]),
         ]
     )
 
 
-def _floor_row(t: dict[str, float], floor: float, threads: int) -> Row:
+def _floor_row(t: dict[str, float], floor: Floor, threads: int) -> Row:
     return ratio_row(
         "LC sweep over the floor of this machine",
         t["LC"],
-        floor,
+        floor.seconds,
         2,
-        note=f"{threads} threads, reading {t['read'] / 1e9:.1f} GB/s, GEMM "
-        f"{t['gemm'] / 1e9:.0f} Gflop/s; single-layer sweep {seconds(t['flat'])}",
+        note=f"{threads} threads; {seconds(floor.reading)} to read at {t['read'] / 1e9:.1f} GB/s, "
+        f"{seconds(floor.arithmetic)} to compute at {t['gemm'] / 1e9:.0f} Gflop/s",
         headline="one sweep over the least time that memory and arithmetic allow",
     )

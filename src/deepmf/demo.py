@@ -82,13 +82,13 @@ def write_results(folder: Path, entries: Sequence[Entry]) -> str:
 def table(entries: Sequence[Entry]) -> list[str]:
     """MRSA against the truth and relative errors, per model and layer, in Markdown."""
     lines = [
-        "| model | MRSA layer 1 | layer 2 | layer 3 | data error layer 1 | layer 2 | layer 3 |",
+        "| model | MRSA layer 1 | layer 2 | layer 3 | error layer 1 | layer 2 | layer 3 |",
         "|---|---|---|---|---|---|---|",
     ]
     for entry in entries:
         measures = entry.measures()
         numbers = [f"{measures[f'MRSA {k}']:.2f}" for k in (1, 2, 3)]
-        numbers += [f"{measures[f'data error {k}']:.1e}" for k in (1, 2, 3)]
+        numbers += [f"{measures[f'error {k} %']:.1f} %" for k in (1, 2, 3)]
         lines.append("| " + " | ".join([entry.label, *numbers]) + " |")
     return [*lines, "", "MRSA: mean angle to the true spectra, 0 to 100, lower is better."]
 

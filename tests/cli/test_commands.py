@@ -182,7 +182,7 @@ def test_compare_ranks_and_keeps_every_run(cube, tmp_path):
         "multilayer",
         "trigeorgis",
     }
-    errors = [float(r["data error 2"]) for r in rows]
+    errors = [float(r["error 2 %"]) for r in rows]
     assert errors == sorted(errors)
     assert all(float(r["instability"]) > 0 for r in rows)
     assert rows[0]["setting"] in text

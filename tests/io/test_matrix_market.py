@@ -190,3 +190,13 @@ def test_newsgroups(tmp_path):
     f = factorize(again, [5, 2], max_iter=3, tol=0)
     assert f.layout.features is again.layout.features
     assert f.history.data_errors[-1, 0] < 0.9
+
+
+def test_a_folder_as_10x_makes_it(tmp_path):
+    from scipy.io import mmwrite
+
+    mmwrite(tmp_path / "matrix.mtx", sparse.coo_array(np.eye(3, 2)))
+    (tmp_path / "barcodes.tsv").write_text("c1\nc2\n")
+    data = read(tmp_path)
+    assert data.X.shape == (3, 2)
+    assert data.layout.samples.tolist() == ["c1", "c2"]

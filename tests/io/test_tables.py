@@ -125,7 +125,7 @@ def test_codes_come_back(tmp_path, suffix, named):
 # --- what is not ---------------------------------------------------------------------------------
 
 BAD = {
-    "two columns of text": ("a,b,c\nx,1,u\ny,2,v\n", r"not numbers: 'a', 'c'\. Remove"),
+    "two columns of text": ("a,b,c\nx,1,u\ny,2,v\n", r"not numbers: 'a', 'c'\. Leave them out"),
     "names and text": (",b,c\nx,1,u\ny,2,v\n", r"not numbers: 'c'\."),
     "only text": ("a\nx\ny\n", "no columns of numbers"),
     "dates": ("t,a\n2020-01-01,1\n2020-01-02,x\n", "'t', 'a'"),
@@ -193,3 +193,24 @@ def test_missing_file_and_wrong_suffix(tmp_path):
         read(tmp_path / "none.csv")
     with pytest.raises(UnreadableError, match="Parquet table"):
         read(save(tmp_path, FRAME.to_csv(), "t.parquet"))
+
+
+def test_an_index_and_dropped_columns(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("id,city,a,b\n7,Rome,1,2\n8,Oslo,3,4\n")
+    data = read(path, Reading(index="id", drop="city"))
+    assert data.layout.features.tolist() == ["a", "b"]
+    assert data.layout.samples.tolist() == ["7", "8"]
+    np.testing.assert_array_equal(data.X, [[1, 3], [2, 4]])
+    with pytest.raises(UnreadableError, match="no column 'town'; it has id, city, a, b"):
+        read(path, Reading(drop="town"))
+    with pytest.raises(UnreadableError, match="no column 'name'"):
+        read(path, Reading(index="name"))
+
+
+def test_a_column_that_looks_like_an_index_is_said(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("id,a\n" + "\n".join(f"{k + 1000},{k % 3}" for k in range(40)))
+    with pytest.warns(UserWarning, match="--index id"):
+        assert read(path).X.shape == (2, 40)
+    assert read(path, Reading(index="id")).X.shape == (1, 40)

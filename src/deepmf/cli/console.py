@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import sys
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -45,9 +46,14 @@ def stop(message: str) -> NoReturn:
 
 @contextmanager
 def sentences() -> Iterator[None]:
-    """A user's mistake is one sentence and exit code 2; Ctrl-C is exit code 130."""
+    """A user's mistake is one sentence and exit code 2; Ctrl-C is exit code 130.
+
+    Warnings are remarks, without the place in the code they come from.
+    """
     try:
-        yield
+        with warnings.catch_warnings():
+            warnings.showwarning = lambda message, *place, **more: note(str(message))
+            yield
     except BrokenPipeError:
         raise  # whoever read the output has seen enough: for click to end quietly
     except OSError as error:

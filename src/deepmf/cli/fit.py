@@ -38,11 +38,11 @@ def fit(
 ) -> None:
     """Factor the data in a file into layers, and leave factors, tables, maps and a report.
 
-    Examples
-    --------
-    deepmf fit urban.mat --ranks 6,4,2 --min-volume 10 --init hierarchical -o urban/
+    For example:
 
-    deepmf fit counts.h5ad --ranks 20,7 --scale log -o cells/
+    deepmf fit urban.mat --ranks 6,4,2 --min-volume 10 --init snpa -o urban/
+
+    deepmf fit counts.h5ad --ranks 20,7 --scale log --model data-centric -o cells/
 
     deepmf fit --config urban/config.toml -o again/    (the same run once more)
     """

@@ -69,7 +69,8 @@ def _show_data(data: Dataset, kind: str) -> None:
         w = layout.wavelengths
         rows.append(["wavelengths", f"{w.min():.0f} to {w.max():.0f} nm"])
     if layout.bands is not None:
-        rows.append(["bands", f"{m} kept of at least {layout.bands.max()}, bad ones left out"])
+        total = layout.header.get("all_bands", layout.bands.max())
+        rows.append(["bands", f"{m} kept of {total}, bad ones left out"])
     for part in ("features", "samples"):
         names = getattr(layout, part)
         if names is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -35,10 +35,29 @@ ConfigFile = Annotated[
 ]
 
 
-def _option(kind: Any, flag: str, panel: str, text: str, metavar: str | None = None) -> Any:
+def _option(
+    kind: Any,
+    flag: str,
+    panel: str,
+    text: str,
+    metavar: str | None = None,
+    values: Iterable[str] = (),
+) -> Any:
+    """An option; a shell completes its values where there are some."""
+
+    def complete(begun: str) -> list[str]:
+        return [value for value in values if value.startswith(begun)]
+
     return Annotated[
         kind | None,
-        typer.Option(flag, help=text, rich_help_panel=panel, metavar=metavar, show_default=False),
+        typer.Option(
+            flag,
+            help=text,
+            rich_help_panel=panel,
+            metavar=metavar,
+            show_default=False,
+            autocompletion=complete if values else None,
+        ),
     ]
 
 
@@ -50,10 +69,24 @@ _PER_LAYER = "Once for all layers, or once per layer."
 
 READING_OPTIONS: dict[str, Any] = {
     "variable": _option(str, "--variable", READING, "Which of a file's arrays to take."),
-    "rows": _option(str, "--rows", READING, "What rows of a matrix are: features or samples."),
-    "bands": _option(str, "--bands", READING, "Spectral axis of a plain cube: first or last."),
+    "rows": _option(
+        str,
+        "--rows",
+        READING,
+        "What rows of a matrix are: features or samples.",
+        values=("features", "samples"),
+    ),
+    "bands": _option(
+        str,
+        "--bands",
+        READING,
+        "Spectral axis of a plain cube: first or last.",
+        values=("first", "last"),
+    ),
     "image": _option(str, "--image", READING, "Shape of pictures in a matrix.", "ROWSxCOLS"),
-    "order": _option(str, "--order", READING, "Pixels run along rows (C) or down columns (F)."),
+    "order": _option(
+        str, "--order", READING, "Pixels run along rows (C) or down columns (F).", values=("C", "F")
+    ),
     "wavelengths": _option(str, "--wavelengths", READING, "One wavelength per band.", "FILE"),
     "bad_bands": _option(
         str, "--bad-bands", READING, "Bands to leave out, as 1-3,103; none keeps all."
@@ -61,11 +94,15 @@ READING_OPTIONS: dict[str, Any] = {
     "nodata": _option(float, "--nodata", READING, "Value of pixels without data."),
     "features": _option(str, "--features", READING, "Names of the features, by line.", "FILE"),
     "samples": _option(str, "--samples", READING, "Names of the samples, by line.", "FILE"),
+    "index": _option(str, "--index", READING, "Column of a table that names the rows.", "COLUMN"),
+    "drop": _option(str, "--drop", READING, "Columns of a table to leave out.", "A,B,..."),
 }
 """Answers to what a file leaves open, see `deepmf.io.Reading`."""
 
 FIT_OPTIONS: dict[str, Any] = {
-    "scale": _option(str, "--scale", READING, f"Scale counts first: {', '.join(SCALES)}."),
+    "scale": _option(
+        str, "--scale", READING, f"Scale counts first: {', '.join(SCALES)}.", values=SCALES
+    ),
     "truth": _option(
         list[str], "--truth", READING, "True components: .mat, .npz, .csv, .hdr; repeat.", "FILE"
     ),
@@ -75,20 +112,34 @@ FIT_OPTIONS: dict[str, Any] = {
         "--constraint-W",
         MODEL,
         f"Set of W: {_names('constraint')}; as grouped-sparse:0.7, box:low=0,high=1. {_PER_LAYER}",
+        values=known("constraint"),
     ),
-    "constraint_H": _option(list[str], "--constraint-H", MODEL, f"Set of H. {_PER_LAYER}"),
+    "constraint_H": _option(
+        list[str], "--constraint-H", MODEL, f"Set of H. {_PER_LAYER}", values=known("constraint")
+    ),
     "regularizer_W": _option(
         list[str],
         "--regularizer-W",
         MODEL,
         f"Penalty on W: {_names('regularizer')}, none; as min-volume:10. {_PER_LAYER}",
+        values=known("regularizer"),
     ),
-    "regularizer_H": _option(list[str], "--regularizer-H", MODEL, f"Penalty on H. {_PER_LAYER}"),
+    "regularizer_H": _option(
+        list[str],
+        "--regularizer-H",
+        MODEL,
+        f"Penalty on H. {_PER_LAYER}",
+        values=known("regularizer"),
+    ),
     "min_volume": _option(
         float, "--min-volume", MODEL, "Short for --regularizer-W min-volume:WEIGHT.", "WEIGHT"
     ),
     "init": _option(
-        list[str], "--init", MODEL, f"{', '.join(STARTS)}; repeat to keep the best of several."
+        list[str],
+        "--init",
+        MODEL,
+        f"{', '.join(STARTS)}; repeat to keep the best of several.",
+        values=STARTS,
     ),
     "augment": _option(int, "--augment", MODEL, "Sweeps of each layer before the next is added."),
     "allow_negative": Annotated[
@@ -100,7 +151,9 @@ FIT_OPTIONS: dict[str, Any] = {
             show_default=False,
         ),
     ],
-    "solver": _option(str, "--solver", STOPPING, f"{_names('solver')}; default fpgm."),
+    "solver": _option(
+        str, "--solver", STOPPING, f"{_names('solver')}; default fpgm.", values=known("solver")
+    ),
     "max_iter": _option(int, "--max-iter", STOPPING, "Most sweeps; default 500."),
     "tol": _option(float, "--tol", STOPPING, "Least decrease per sweep; default 1e-4."),
     "max_time": _option(float, "--max-time", STOPPING, "Stop after so many seconds."),
@@ -110,7 +163,11 @@ FIT_OPTIONS: dict[str, Any] = {
 """Settings of a fit, see `deepmf.factorize`; ``model`` and the seed differ between commands."""
 
 MODEL_OPTION = _option(
-    str, "--model", MODEL, f"{_names('model')}; with weights, layer-centric:lam=1."
+    str,
+    "--model",
+    MODEL,
+    f"{_names('model')}; with weights, layer-centric:lam=1.",
+    values=known("model"),
 )
 
 

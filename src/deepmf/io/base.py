@@ -17,6 +17,7 @@ class UnreadableError(ValueError):
     """A file that cannot be used, with a sentence that says why and what to do."""
 
 
+_TEXTS = ("variable", "wavelengths", "bad_bands", "features", "samples", "index", "drop")
 _ANSWERS = {"rows": ("features", "samples"), "bands": ("first", "last"), "order": ("C", "F")}
 
 
@@ -46,6 +47,10 @@ class Reading:
     features, samples : path
         A text file with one name per line for each feature or sample, a ``.npy`` file, or an array
         in an archive, ``names.npz:terms``.
+    index : str
+        The column of a table that names its rows.
+    drop : str
+        Columns of a table to leave out, ``"segment,city"``.
     """
 
     variable: str | None = None
@@ -58,6 +63,8 @@ class Reading:
     nodata: float | None = None
     features: str | None = None
     samples: str | None = None
+    index: str | None = None
+    drop: str | None = None
 
     def __post_init__(self) -> None:
         """Refuse answers that are none."""
@@ -65,7 +72,7 @@ class Reading:
             if getattr(self, part) not in (None, *allowed):
                 given = getattr(self, part)
                 raise UnreadableError(f"{part} must be {' or '.join(allowed)}, got {given!r}.")
-        for part in ("variable", "wavelengths", "bad_bands", "features", "samples"):
+        for part in _TEXTS:
             if not isinstance(getattr(self, part), str | None):
                 raise UnreadableError(f"{part} must be text, got {getattr(self, part)!r}.")
         if isinstance(self.nodata, bool) or not isinstance(self.nodata, int | float | None):

@@ -16,7 +16,7 @@ _MOST = 12
 def choose(
     path: Path, found: Sequence[Variable], asked: str | None, preferred: Sequence[str] = ()
 ) -> str:
-    """The variable asked for, a preferred name, or the only matrix or cube there is."""
+    """The variable asked for, a preferred name, or the only cube or matrix there is."""
     if asked is not None:
         if asked in [v.name for v in found]:
             return asked
@@ -25,8 +25,9 @@ def choose(
     for name in preferred:
         if name in [v.name for v in big]:
             return name
-    if len(big) == 1:
-        return big[0].name
+    cubes = [v for v in big if len(v.shape) == 3]
+    if len(big) == 1 or len(cubes) == 1:  # one cube among matrices: these are maps or spectra
+        return (cubes or big)[0].name
     if not big:
         raise UnreadableError(f"{path} holds no matrix or cube of numbers, only {_list(found)}.")
     raise UnreadableError(

@@ -56,7 +56,7 @@ def read(path: str | os.PathLike[str], reading: Reading = _USUAL) -> Dataset:
     reading : Reading
         Answers to what the file leaves open.
     """
-    file = Path(path)
+    file = _inside(Path(path))
     with _whole(file) as kind:
         if reading.variable is not None and type(kind).variables is Format.variables:
             raise UnreadableError(f"{file} holds one array; leave out the variable's name.")
@@ -68,6 +68,14 @@ def variables(path: str | os.PathLike[str]) -> list[Variable]:
     file = Path(path)
     with _whole(file) as kind:
         return kind.variables(file)
+
+
+def _inside(path: Path) -> Path:
+    """The matrix in a folder as 10x Genomics makes it, or the path itself."""
+    for name in ("matrix.mtx", "matrix.mtx.gz") if path.is_dir() else ():
+        if (path / name).is_file():
+            return path / name
+    return path
 
 
 @contextmanager

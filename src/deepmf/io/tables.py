@@ -6,6 +6,7 @@ import csv
 import gzip
 import io
 import re
+import warnings
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -127,6 +128,7 @@ def from_frame(path: Path, frame: Any, reading: Reading, kind: str) -> Dataset:
     is_numeric = need("pandas", "tables", "Reading tables").api.types.is_numeric_dtype
     if not len(frame):
         raise UnreadableError(f"{path} is empty: it has {frame.shape[1]} columns and no rows.")
+    frame = _chosen(path, frame, reading)
     numeric = np.array([is_numeric(t) for t in frame.dtypes], dtype=bool)
     text = np.flatnonzero(~numeric)
     for k in text:
@@ -135,8 +137,8 @@ def from_frame(path: Path, frame: Any, reading: Reading, kind: str) -> Dataset:
     if len(text) > 1 or (len(text) == 1 and not unnamed):
         columns = [_column(frame, int(k)) for k in text]
         raise UnreadableError(
-            f"{path} has columns that are not numbers: {_listed(columns)}. Remove them, or keep "
-            f"one column of text with the names of the rows."
+            f"{path} has columns that are not numbers: {_listed(columns)}. Leave them out with "
+            f"--drop, and say with --index which one names the rows."
         )
     if not numeric.any():
         raise UnreadableError(f"{path} has no columns of numbers.")
@@ -155,6 +157,29 @@ def from_frame(path: Path, frame: Any, reading: Reading, kind: str) -> Dataset:
         header={"format": kind},
     )
     return from_matrix(path, A, reading, rows=rows, layout=layout)
+
+
+def _chosen(path: Path, frame: Any, reading: Reading) -> Any:
+    """The columns the user wants, under the names of the rows that one of them gives."""
+    dropped = [name.strip() for name in (reading.drop or "").split(",") if name.strip()]
+    for name in [*dropped, *([reading.index] if reading.index else [])]:
+        if name not in frame.columns:
+            raise UnreadableError(
+                f"{path} has no column {name!r}; it has {_listed([str(c) for c in frame.columns])}."
+            )
+    frame = frame.drop(columns=dropped)
+    if reading.index is not None:
+        return frame.set_index(reading.index)
+    for name in frame.columns[:1]:
+        values = frame.iloc[:, 0]
+        if values.dtype.kind in "iu" and len(values) > 20 and values.is_unique and name != "":
+            warnings.warn(
+                f"{path}: column {name} has another whole number in every row and is taken as a "
+                f"feature; if it names the rows, pass --index {name}.",
+                UserWarning,
+                stacklevel=2,
+            )
+    return frame
 
 
 def _type(table: Any) -> Any:

@@ -33,8 +33,10 @@ class Entry:
         layers = range(1, f.depth + 1)
         scores = {k: self.run.score(k) for k in layers}
         found = {f"MRSA {k}": s.mean for k, s in scores.items() if s is not None}
-        found |= {f"data error {k}": float(f.history.data_errors[-1, k - 1]) for k in layers}
-        found |= {f"layer error {k}": float(f.history.layer_errors[-1, k - 1]) for k in layers}
+        last = f.history.data_errors[-1], f.history.layer_errors[-1]
+        data, own = (100 * np.sqrt(errors) for errors in last)
+        found |= {f"error {k} %": float(data[k - 1]) for k in layers}
+        found |= {f"layer error {k} %": float(own[k - 1]) for k in layers}
         found |= {f"sparsity {k}": float(np.mean(hoyer(f.basis(k)))) for k in layers}
         if self.instability is not None:
             found["instability"] = self.instability
@@ -100,7 +102,7 @@ def _ranked(entries: list[Entry]) -> list[Entry]:
     for entry in entries:
         measures = entry.measures()
         found = [v for name, v in measures.items() if name.startswith("MRSA")]
-        errors[entry.label] = _or_last(measures[f"data error {entry.run.f.depth}"])
+        errors[entry.label] = _or_last(measures[f"error {entry.run.f.depth} %"])
         angles[entry.label] = float(np.mean(found)) if found else np.inf
     sound = [label for label, error in errors.items() if error < np.inf]
     values = angles if all(angles[label] < np.inf for label in sound) else errors

@@ -11,6 +11,8 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
+import numpy as np
+
 from deepmf.dataset import Dataset, Truth
 from deepmf.datasets import catalogue
 from deepmf.factorization import Factorization
@@ -82,11 +84,18 @@ def execute(config: Config, data: Dataset | None = None, callbacks: Sequence[Cal
 
 def advice(f: Factorization) -> list[str]:
     """What the numbers of a finished fit suggest to try."""
-    errors = f.history.data_errors[-1]
-    if f.depth > 1 and f.problem.loss.name == "layer-centric" and errors[0] > 0.98 * errors[1]:
+    errors = np.sqrt(f.history.data_errors[-1])
+    if f.depth > 1 and f.problem.loss.name == "layer-centric" and errors[0] > 0.9 * errors[1]:
         return [
             "Layer 1 fits the data hardly better than layer 2: the deeper layer is pulling too "
             "hard. Try a smaller weight such as layer-centric:lam=0.1, or the data-centric model."
+        ]
+    lost = [k + 1 for k in range(1, f.depth) if errors[k] > max(0.5, 2 * errors[k - 1])]
+    if lost:
+        return [
+            f"Layer {lost[0]} leaves {errors[lost[0] - 1]:.0%} of the data unexplained, layer "
+            f"{lost[0] - 1} only {errors[lost[0] - 2]:.0%}. Try the data-centric model, "
+            f"--constraint-W simplex, or another start."
         ]
     return []
 

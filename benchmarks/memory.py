@@ -38,10 +38,12 @@ def reset_peak() -> None:
 def beyond_data(size: Size) -> Result:
     """Peak resident beyond X and what was resident before the fit, default start, 3 sweeps.
 
-    A small fit before loads the code.
+    A small fit and a matrix product before load the code and make BLAS take its buffers, which the
+    process has once whatever is fitted.
     """
     X = scene(size.pick(94249, 20_000))
     factorize(np.ascontiguousarray(X[:, :2000]), list(DEEP), max_iter=1, tol=0)
+    np.ones((1000, 1000)) @ np.ones((1000, 1000))
     gc.collect()
     before = resident("VmRSS")
     reset_peak()

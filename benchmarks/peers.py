@@ -249,7 +249,7 @@ def objective(size: Size) -> Result:
     deepmf_race(start, 0, limit=0)  # one sweep: loads compiled code
     theirs = run(fit, start.X, iterations)
     progress(f"scikit-learn: {iterations} iterations in {seconds(theirs.seconds)}")
-    ours = deepmf_median(start, theirs.error, max(2 * theirs.seconds, 1), times=3)
+    ours = deepmf_median(start, theirs.error, max(4 * theirs.seconds, 1), times=3)
     row = _outcome_row(
         f"time to scikit-learn cd's objective after {iterations} iterations, r = 6",
         ours,
@@ -269,7 +269,7 @@ def sparse_objective(size: Size) -> Result:
     deepmf_race(start, 0, limit=0)
     theirs = run(fit, X, iterations)
     progress(f"scikit-learn: {iterations} iterations in {seconds(theirs.seconds)}")
-    ours = deepmf_median(start, theirs.error, max(2 * theirs.seconds, 1), times=3)
+    ours = deepmf_median(start, theirs.error, max(4 * theirs.seconds, 1), times=3)
     row = _outcome_row(
         f"sparse {X.shape[0]} x {X.shape[1]}, {X.nnz} nonzeros, r = 30: time to scikit-learn cd's "
         f"objective after {iterations} iterations",

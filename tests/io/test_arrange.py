@@ -309,8 +309,9 @@ def test_choosing():
     assert choose(FILE, [*others, a], None) == "a"
     assert choose(FILE, [a, b], None, preferred=("z", "b")) == "b"
     assert choose(FILE, [a, b], "a") == "a"
-    with pytest.raises(UnreadableError, match=r"several matrices: a \(3 x 4 float64\), b"):
-        choose(FILE, [a, b, *others], None)
+    assert choose(FILE, [a, b, *others], None) == "b"  # one cube among matrices
+    with pytest.raises(UnreadableError, match=r"several matrices: a \(3 x 4 float64\), t"):
+        choose(FILE, [a, Variable("t", (3, 4), "i4"), *others[1:]], None)
     with pytest.raises(
         UnreadableError, match=r"no matrix or cube of numbers, only t \(3 x 4 <U5\)"
     ):

@@ -18,7 +18,7 @@ from deepmf.solvers.base import Solver
 from deepmf.state import DataProducts
 from deepmf.threads import in_threads
 
-_WIDTH = 16384
+_WIDTH = 4096
 """Columns in a panel: wide enough for BLAS, narrow enough for work arrays to be small beside X."""
 
 _NARROWEST = 256

@@ -1,7 +1,7 @@
 """One pass over some columns of X, compiled: G'X, the descent of H, then X H' and H H'.
 
-A block of columns is read once and stays in cache between the products. Every kind of matrix has
-its own pair of products; the rest is shared. Sums over columns are in float64.
+A block of columns is read once and stays in a core's cache between the products. Every kind of
+matrix has its own pair of products; the rest is shared. Sums over columns are in float64.
 """
 
 from __future__ import annotations
@@ -22,47 +22,50 @@ _jit = njit(
 
 
 @_jit
-def _add_outer(G: Any, X: Any, C: Any) -> None:
-    """C += G'X, four rows of X at a time (one row of C: two would not be vectorised)."""
+def _add_outer(G: Any, X: Any, top: int, left: int, width: int, C: Any) -> None:
+    """C += G'Y with Y the rows top, ... and columns left, ..., left + width - 1 of X.
+
+    Four rows of Y at a time, and one of C: two would not be vectorised.
+    """
     m, r = G.shape
-    n = X.shape[1]
-    fours = m - m % 4
+    right, fours = left + width, m - m % 4
     for i in range(0, fours, 4):
-        x0, x1, x2, x3 = X[i], X[i + 1], X[i + 2], X[i + 3]
+        p = top + i
+        x0, x1 = X[p, left:right], X[p + 1, left:right]
+        x2, x3 = X[p + 2, left:right], X[p + 3, left:right]
         for k in range(r):
             a0, a1, a2, a3 = G[i, k], G[i + 1, k], G[i + 2, k], G[i + 3, k]
             c = C[k]
-            for j in range(n):
+            for j in range(width):
                 c[j] += a0 * x0[j] + a1 * x1[j] + a2 * x2[j] + a3 * x3[j]
     for i in range(fours, m):
-        x0 = X[i]
+        x0 = X[top + i, left:right]
         for k in range(r):
             a0, c = G[i, k], C[k]
-            for j in range(n):
+            for j in range(width):
                 c[j] += a0 * x0[j]
 
 
 @_jit
-def _add_inner(X: Any, H: Any, out: Any) -> None:
-    """out += X H', two rows of X and four of H at a time."""
-    m, n = X.shape
+def _add_inner(X: Any, top: int, height: int, left: int, width: int, H: Any, out: Any) -> None:
+    """out += Y H' with Y the given part of X, two rows of Y and four of H at a time."""
     r = len(H)
-    pairs, fours = m - m % 2, r - r % 4
+    right, pairs, fours = left + width, height - height % 2, r - r % 4
     zero = out[0, 0] * 0
     for i in range(0, pairs, 2):
+        x, y = X[top + i, left:right], X[top + i + 1, left:right]
         for k in range(0, fours, 4):
+            h0, h1, h2, h3 = H[k], H[k + 1], H[k + 2], H[k + 3]
             s0 = s1 = s2 = s3 = t0 = t1 = t2 = t3 = zero
-            for j in range(n):
-                x, y = X[i, j], X[i + 1, j]
-                h0, h1, h2, h3 = H[k, j], H[k + 1, j], H[k + 2, j], H[k + 3, j]
-                s0 += x * h0
-                s1 += x * h1
-                s2 += x * h2
-                s3 += x * h3
-                t0 += y * h0
-                t1 += y * h1
-                t2 += y * h2
-                t3 += y * h3
+            for j in range(width):
+                s0 += x[j] * h0[j]
+                s1 += x[j] * h1[j]
+                s2 += x[j] * h2[j]
+                s3 += x[j] * h3[j]
+                t0 += y[j] * h0[j]
+                t1 += y[j] * h1[j]
+                t2 += y[j] * h2[j]
+                t3 += y[j] * h3[j]
             out[i, k] += s0
             out[i, k + 1] += s1
             out[i, k + 2] += s2
@@ -72,17 +75,20 @@ def _add_inner(X: Any, H: Any, out: Any) -> None:
             out[i + 1, k + 2] += t2
             out[i + 1, k + 3] += t3
         for k in range(fours, r):
+            h0 = H[k]
             s0 = t0 = zero
-            for j in range(n):
-                s0 += X[i, j] * H[k, j]
-                t0 += X[i + 1, j] * H[k, j]
+            for j in range(width):
+                s0 += x[j] * h0[j]
+                t0 += y[j] * h0[j]
             out[i, k] += s0
             out[i + 1, k] += t0
-    for i in range(pairs, m):
+    for i in range(pairs, height):
+        x = X[top + i, left:right]
         for k in range(r):
+            h0 = H[k]
             s0 = zero
-            for j in range(n):
-                s0 += X[i, j] * H[k, j]
+            for j in range(width):
+                s0 += x[j] * h0[j]
             out[i, k] += s0
 
 
@@ -100,7 +106,7 @@ def _improve(
         descend(A, c, m, work, lanes, step, kind, lower, upper, max_iter, tol2, alpha1, accelerated)
         store(m, begin + first, part, H)
     load(H, begin, width, H64)
-    _add_inner(H64, H64, HHt)
+    _add_inner(H64, 0, len(H64), 0, WIDTH, H64, HHt)
 
 
 @_jit
@@ -120,22 +126,17 @@ def update_rows(
 ) -> None:  # fmt: skip
     """Columns first, ..., last - 1 of an X whose rows are contiguous."""
     rows, r = G.shape
-    block, C, H64 = (
-        np.empty((rows, WIDTH), H.dtype),
-        np.empty((r, WIDTH), H.dtype),
-        np.empty((r, WIDTH)),
-    )
+    C, H64 = np.empty((r, WIDTH), H.dtype), np.empty((r, WIDTH))
     m, c, work, lanes = _scratch(r, H)
     for begin in range(first, last, WIDTH):
         width = min(WIDTH, last - begin)
-        load(X, begin, width, block)
         C[:] = 0
-        _add_outer(G, block, C)
+        _add_outer(G, X, 0, begin, width, C)
         _improve(
             A, C, H, H64, begin, width, m, c, work, lanes, HHt,
             step, kind, lower, upper, max_iter, tol2, alpha1, accelerated,
         )  # fmt: skip
-        _add_inner(block, H64, XHt)
+        _add_inner(X, 0, rows, begin, width, H64, XHt)
 
 
 @_jit
@@ -144,15 +145,14 @@ def update_columns(
     kind: int, lower: Any, upper: Any, max_iter: int, tol2: Any, alpha1: Any, accelerated: bool,
 ) -> None:  # fmt: skip
     """The same for an X whose columns are contiguous, given as X', G' and giving H X'."""
-    r = len(Gt)
+    r, rows = Gt.shape
     C, Ct = np.empty((r, WIDTH), H.dtype), np.empty((WIDTH, r), H.dtype)
     H64, Ht = np.empty((r, WIDTH)), np.empty((WIDTH, r))
     m, c, work, lanes = _scratch(r, H)
     for begin in range(first, last, WIDTH):
         width = min(WIDTH, last - begin)
-        block = Xt[begin : begin + width]
         Ct[:] = 0
-        _add_inner(block, Gt, Ct)
+        _add_inner(Xt, begin, width, 0, rows, Gt, Ct)
         for i in range(r):
             for j in range(WIDTH):
                 C[i, j] = Ct[j, i]
@@ -163,7 +163,7 @@ def update_columns(
         for i in range(r):
             for j in range(WIDTH):
                 Ht[j, i] = H64[i, j]
-        _add_outer(Ht[:width], block, HXt)
+        _add_outer(Ht[:width], Xt, begin, 0, rows, HXt)
 
 
 @_jit

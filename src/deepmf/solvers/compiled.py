@@ -27,39 +27,49 @@ def _to_simplex(M: Any, width: int, cap: bool, lanes: Any) -> None:
     for k in range(width):
         t[k], total[k] = M[0, k], 0
     for i in range(r):
+        v = M[i]
         for k in range(width):
-            t[k] = max(t[k], M[i, k])
-            total[k] += max(M[i, k], 0)
+            t[k] = max(t[k], v[k])
+        for k in range(width):
+            total[k] += max(v[k], 0)
     for k in range(width):
-        inside = cap and total[k] <= 1  # such a column is only clipped: neither shift nor t
-        count[k] = 0 if inside else r
-        t[k] = 0 if inside else t[k]
+        # a column inside the capped simplex is only clipped: it has neither shift nor t
+        count[k] = 0 if cap and total[k] <= 1 else r
+    for k in range(width):
+        t[k] = 0 if count[k] == 0 else t[k]
+    for k in range(width):
         total[k] = 0
     for i in range(r):
+        v = M[i]
         for k in range(width):
-            M[i, k] -= t[k]
-            total[k] += M[i, k]
+            v[k] -= t[k]
+        for k in range(width):
+            total[k] += v[k]
     for k in range(width):
         t[k] = 0 if count[k] == 0 else (total[k] - 1) / r
     shrinking = True
     while shrinking:
-        shrinking = False
         for k in range(width):
             total[k], remaining[k] = 0, 0
         for i in range(r):
+            v = M[i]
             for k in range(width):
-                above = M[i, k] > t[k]
-                total[k] += M[i, k] if above else 0
-                remaining[k] += 1 if above else 0
+                total[k] += v[k] if v[k] > t[k] else 0
+            for k in range(width):
+                remaining[k] += 1 if v[k] > t[k] else 0
+        shrinking = False
         for k in range(width):
             # a settled column keeps its t; rounding or NaN cannot keep one going
+            shrinking |= 0 < remaining[k] < count[k]
+        for k in range(width):
             smaller = 0 < remaining[k] < count[k]
             t[k] = (total[k] - 1) / remaining[k] if smaller else t[k]
-            count[k] = remaining[k] if smaller else count[k]
-            shrinking = shrinking or smaller
-    for i in range(r):
         for k in range(width):
-            M[i, k] = max(M[i, k] - t[k], 0)
+            count[k] = min(count[k], remaining[k]) if remaining[k] > 0 else count[k]
+    for i in range(r):
+        v = M[i]
+        for k in range(width):
+            v[k] = max(v[k] - t[k], 0)
 
 
 @jit
@@ -106,6 +116,16 @@ def _times(A: Any, M: Any, out: Any) -> None:
 
 
 @jit
+def _advance(old: Any, new: Any, ahead: Any, better: Any, beta: Any) -> None:
+    """Take the steps that are better; ``ahead`` is extrapolated from there."""
+    for k in range(LANES):
+        d = new[k] - old[k]
+        taken = new[k] if better[k] > 0 else old[k]
+        old[k] = taken
+        ahead[k] = taken + beta[k] * d
+
+
+@jit
 def descend(
     A: Any, c: Any, m: Any, work: Any, lanes: Any, step: Any, kind: int, lower: Any, upper: Any,
     max_iter: int, tol2: Any, alpha1: Any, accelerated: bool,
@@ -113,13 +133,15 @@ def descend(
     """LANES columns, each on its own, in place: m -> argmin of 1/2 <m, A m> - <c, m> over the set.
 
     ``work`` is 5 x r x LANES and ``lanes`` 12 x LANES of scratch. Flags are numbers, 0 or 1, so
-    that decisions are made for all columns by the same instructions.
+    that decisions are made for all columns by the same instructions, and loops write one row each:
+    more than a few would not be vectorised, for rows might overlap for all the compiler knows.
     """
     r = len(A)
     Hm, y, Hy, new, Hnew = work[0], work[1], work[2], work[3], work[4]
     alpha, beta, change, length, first = lanes[0], lanes[1], lanes[2], lanes[3], lanes[4]
     fresh, moving, better = lanes[5], lanes[6], lanes[7]
-    scratch = lanes[8:12]
+    scratch = lanes[8:12]  # of the projection, and free again after it
+    onward, following = lanes[8], lanes[9]
     _times(A, m, Hm)
     for i in range(r):
         for k in range(LANES):
@@ -129,35 +151,43 @@ def descend(
         alpha[k], first[k], fresh[k], moving[k] = alpha1, -1, 1, 1
     for _ in range(max_iter):
         for i in range(r):
+            out, at, grad, linear, size = new[i], y[i], Hy[i], c[i], step[i]
             for k in range(LANES):
-                new[i, k] = y[i, k] - step[i] * (Hy[i, k] - c[i, k])
+                out[k] = at[k] - size * (grad[k] - linear[k])
         _project(new, LANES, kind, lower, upper, scratch)
         _times(A, new, Hnew)
         for k in range(LANES):
             change[k], length[k] = 0, 0
         for i in range(r):
+            old, now, Hold, Hnow, linear = m[i], new[i], Hm[i], Hnew[i], c[i]
             for k in range(LANES):
-                d = new[i, k] - m[i, k]
-                change[k] += (0.5 * (Hm[i, k] + Hnew[i, k]) - c[i, k]) * d
+                change[k] += (0.5 * (Hold[k] + Hnow[k]) - linear[k]) * (now[k] - old[k])
+            for k in range(LANES):
+                d = now[k] - old[k]
                 length[k] += d * d
         for k in range(LANES):
             first[k] = length[k] if first[k] < 0 else first[k]
+        for k in range(LANES):
             better[k] = moving[k] if change[k] <= 0 else 0
-            onward = better[k] if length[k] > tol2 * first[k] else 0
-            moving[k] *= max(onward, 1 - fresh[k])
-            onward = onward if accelerated else 0
+        for k in range(LANES):
+            onward[k] = better[k] if length[k] > tol2 * first[k] else 0
+        for k in range(LANES):
+            moving[k] *= max(onward[k], 1 - fresh[k])
+        for k in range(LANES):
+            onward[k] *= accelerated
+        for k in range(LANES):
+            fresh[k] = 1 - onward[k]
+        for k in range(LANES):
             a2 = alpha[k] * alpha[k]
-            following = (np.sqrt(a2 * a2 + 4 * a2) - a2) / 2
-            beta[k] = onward * alpha[k] * (1 - alpha[k]) / (a2 + following)
-            alpha[k] = following if onward > 0 else alpha1
-            fresh[k] = 1 - onward
+            following[k] = (np.sqrt(a2 * a2 + 4 * a2) - a2) / 2
+        for k in range(LANES):
+            a = alpha[k]
+            beta[k] = onward[k] * a * (1 - a) / (a * a + following[k])
+        for k in range(LANES):
+            alpha[k] = following[k] if onward[k] > 0 else alpha1
         for i in range(r):
-            for k in range(LANES):
-                d, Hd = new[i, k] - m[i, k], Hnew[i, k] - Hm[i, k]
-                m[i, k] = new[i, k] if better[k] > 0 else m[i, k]
-                Hm[i, k] = Hnew[i, k] if better[k] > 0 else Hm[i, k]
-                y[i, k] = m[i, k] + beta[k] * d
-                Hy[i, k] = Hm[i, k] + beta[k] * Hd
+            _advance(m[i], new[i], y[i], better, beta)
+            _advance(Hm[i], Hnew[i], Hy[i], better, beta)
         still_moving = False
         for k in range(LANES):
             still_moving |= moving[k] > 0

@@ -26,13 +26,13 @@ class FastProjectedGradient(Solver):
 
     A step that would increase f is not taken; the extrapolation restarts from a_1. The decision
     rests on the exact change of f, not on the difference of two values, and is made for each
-    column where f and the set separate over columns.
+    column (or row) where f and the set separate over them.
 
     Parameters
     ----------
     scaled : bool
-        Whether each row and column takes steps of its own, see `steps.step_sizes`, where the set
-        allows it. False is the paper's algorithm, with 1 / Lip for all.
+        Whether rows and columns take steps (see `steps.step_sizes`) and, for a W, decisions of
+        their own, where the set allows it. False is the paper's algorithm, with 1 / Lip for all.
     """
 
     name = "fpgm"
@@ -47,6 +47,9 @@ class FastProjectedGradient(Solver):
         self, q: Quadratic, constraint: Constraint, M: Array, max_iter: int, tol: float
     ) -> Array:
         """See `Solver.solve`."""
+        if self._by_row(q, constraint):
+            turned = np.ascontiguousarray(M.T)
+            return np.ascontiguousarray(self.solve(q.T, constraint, turned, max_iter, tol).T)
         size = step_sizes(q, constraint, self.scaled)
         if size is None:
             return M
@@ -59,6 +62,11 @@ class FastProjectedGradient(Solver):
             if not run.step():
                 break
         return run.result()
+
+    def _by_row(self, q: Quadratic, constraint: Constraint) -> bool:
+        """Whether each row of M is a problem of its own, and columns are not."""
+        entries = self.scaled and constraint.separable == "entries"
+        return entries and not q.column_separable and q.T.column_separable
 
     def column_kernel(
         self, A: Array, constraint: Constraint, dtype: np.dtype, max_iter: int, tol: float

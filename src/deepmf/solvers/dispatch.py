@@ -18,7 +18,7 @@ FIRST_ALPHA = 0.05
 _LARGEST_RANK = 256
 """Up to here the kernel's loops beat BLAS with NumPy around it (and its work fits in cache)."""
 
-_TASK = 512
+_TASK = 128
 """Columns in a thread's task."""
 
 _LARGEST_BLOCK = 20_000

@@ -22,7 +22,10 @@ _WIDTH = 4096
 """Columns in a panel: wide enough for BLAS, narrow enough for work arrays to be small beside X."""
 
 _NARROWEST = 256
-"""Columns in the smallest task for a thread."""
+"""Columns of a task come in multiples of this."""
+
+_TASK = 8e6
+"""Flops in the smallest task for a thread, against the time it takes to hand one over."""
 
 _FUSED_RANK = 40
 """Up to here the compiled pass beats BLAS products with a compiled descent between them."""
@@ -67,10 +70,16 @@ class ColumnPanels(Panels):
     def _norms2_of(P: Any) -> Array:
         """Squared norms of a panel's columns, in float64."""
 
-    def _task_width(self) -> int:
-        """Columns of a task: a number that depends on n alone, so that results do too."""
+    def _task_width(self, r: int) -> int:
+        """Columns of a task: it depends on the problem alone, so that results do too."""
         blocks = -(-self.shape[1] // (self.tasks * _NARROWEST))
-        return min(blocks * _NARROWEST, self.width)
+        enough = _TASK / ((4 * self._entries * r + 200 * r * r) * _NARROWEST)
+        return min(max(blocks, int(enough)) * _NARROWEST, self.width)
+
+    @property
+    @abstractmethod
+    def _entries(self) -> float:
+        """Entries of X in a column, on average."""
 
     @property
     @abstractmethod
@@ -119,7 +128,7 @@ class ColumnPanels(Panels):
             if kernel is not None:
                 XHt, HHt = np.zeros((m, r)), np.zeros((r, r))
                 work = partial(self._fused, coding, kernel)
-                for more_XHt, more_HHt in in_threads(work, self._slices(self._task_width())):
+                for more_XHt, more_HHt in in_threads(work, self._slices(self._task_width(r))):
                     XHt += more_XHt
                     HHt += more_HHt
                 return DataProducts(XHt, HHt, 0.0)

@@ -27,6 +27,10 @@ class DensePanels(ColumnPanels):
         return np.einsum("ij,ij->j", P, P, dtype=np.float64)
 
     @property
+    def _entries(self) -> float:
+        return self.shape[0]
+
+    @property
     def _fusable(self) -> bool:
         return self.X.flags.c_contiguous or self.X.flags.f_contiguous
 

@@ -51,6 +51,10 @@ class SparsePanels(ColumnPanels):
         return P.astype(np.float64).power(2).sum(axis=0)
 
     @property
+    def _entries(self) -> float:
+        return self.X.nnz / self.shape[1]
+
+    @property
     def _fusable(self) -> bool:
         return True
 

@@ -25,7 +25,7 @@ class StoredPanels(DensePanels):
     def _panel(self, cols: slice) -> Array:
         return self.X.columns(cols.start, cols.stop)
 
-    def _task_width(self) -> int:
+    def _task_width(self, r: int) -> int:
         return self.width
 
     @property

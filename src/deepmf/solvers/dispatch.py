@@ -18,8 +18,8 @@ FIRST_ALPHA = 0.05
 _LARGEST_RANK = 256
 """Up to here the kernel's loops beat BLAS with NumPy around it (and its work fits in cache)."""
 
-_TASK = 128
-"""Columns in a thread's task."""
+_TASK = 4e6
+"""Flops in a thread's task, against the tens of microseconds it takes to hand one over."""
 
 _LARGEST_BLOCK = 20_000
 """Entries up to which overhead, not arithmetic, decides the time of a block updated as a whole."""
@@ -100,7 +100,9 @@ def compiled_solve(
             return None
         out = np.empty(M.shape, M.dtype)
         H = _matrix(float(B) * A, dtype)
-        tasks = [(k, min(k + _TASK, M.shape[1])) for k in range(0, M.shape[1], _TASK)]
+        r, n = M.shape
+        width = max(128, int(_TASK / (2 * r * (r + 8) * max_iter + 1)))
+        tasks = [(k, min(k + width, n)) for k in range(0, n, width)]
         for _ in in_threads(lambda t: kernels.columns(H, C, M, out, *t, *settings), tasks):
             pass
         return out

@@ -49,8 +49,9 @@ def add_layer(
         inner_iter = _CODING_ITER
     layer = problem.layers[k]
     coding = Coding(W.T @ W, W, layer.constraint_H, layer.regularizer_H)
-    # Least-squares codes; a solver that cannot leave zero makes its own.
-    solver = problem.solver if problem.solver.keeps_zeros else FastProjectedGradient()
+    # Least-squares codes by steps of the solver's kind; one that cannot leave zero makes its own.
+    own = problem.solver
+    solver = own if own.keeps_zeros else FastProjectedGradient(getattr(own, "scaled", True))
     if inner_iter:
         data.begin(coding, positive=solver.keeps_zeros)
     products = data.update(coding, solver, inner_iter, _CODING_TOL)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from deepmf.paper.models import DEEP
 from deepmf.report import Ranking, write_report
 from deepmf.runs.compare import Entry, compare
 from deepmf.runs.config import Config
@@ -17,12 +18,6 @@ from deepmf.runs.folder import check_free, new_folder
 from deepmf.runs.run import Run
 from deepmf.runs.store import save_run
 
-MODELS = {
-    "LC-DMF": "layer-centric",
-    "DC-DMF": "data-centric",
-    "MMF": "multilayer",
-    "Tri-DMF": "trigeorgis",
-}
 SCENE = Config(
     "dataset:simulated",
     fit={
@@ -46,7 +41,7 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         check_free(out, given.overwrite)
         say("A simulated village, 120 bands x 4096 pixels, fitted by four models ...")
-        entries = compare({label: SCENE.updated(model=model) for label, model in MODELS.items()})
+        entries = compare({label: SCENE.updated(model=model) for label, model in DEEP.items()})
         with new_folder(out, given.overwrite) as folder:
             summary = write_results(folder, entries)
     except (ImportError, OSError) as error:

@@ -19,6 +19,7 @@ from deepmf.cli.options import (
     config_of,
     takes,
 )
+from deepmf.names import known
 
 Models = Annotated[
     list[str] | None,
@@ -29,8 +30,6 @@ Configs = Annotated[
     typer.Option("--config", help="TOML file with settings to compare too; repeat."),
 ]
 Seeds = Annotated[int, typer.Option(min=1, help="Fits of each, with seeds 0, 1, ...")]
-
-_ALL = ("layer-centric", "data-centric", "multilayer", "trigeorgis")
 
 
 @takes({**READING_OPTIONS, **FIT_OPTIONS})
@@ -58,7 +57,7 @@ def compare(
         from deepmf.runs.store import save_run, write_table
 
         files = config or []
-        names = model or ([] if files else list(_ALL))
+        names = model or ([] if files else list(known("model")))
         settings = {name: config_of(data, None, {**given, "model": name}) for name in names}
         settings |= {_label(file): config_of(data, file, given) for file in files}
         folders = {label: _file_name(label) for label in settings}

@@ -111,7 +111,8 @@ FIT_OPTIONS: dict[str, Any] = {
         list[str],
         "--constraint-W",
         MODEL,
-        f"Set of W: {_names('constraint')}; as grouped-sparse:0.7, box:low=0,high=1. {_PER_LAYER}",
+        f"Set of W: {_names('constraint')}; as grouped-sparse:0.7, box:lower=0,upper=1. "
+        f"{_PER_LAYER}",
         values=known("constraint"),
     ),
     "constraint_H": _option(

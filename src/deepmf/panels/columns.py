@@ -112,7 +112,7 @@ class ColumnPanels(Panels):
         if coding.constraint.separable is None:
             H = coding.constraint.project(H)
         else:
-            for cols, _ in self._panels():
+            for cols in self._slices(self.width):  # without X, which may be on disk
                 H[:, cols] = coding.constraint.project(H[:, cols])
         self.H = H
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from deepmf.panels.base import Coding
 from deepmf.panels.columns import ColumnPanels
 from deepmf.quadratic import Array
+from deepmf.solvers.dispatch import frozen
 
 
 class DensePanels(ColumnPanels):
@@ -63,8 +64,7 @@ def fused_pass(
     m, r = coding.G.shape
     A = np.ascontiguousarray(coding.A, dtype=X.dtype)
     HHt = np.zeros((r, r))
-    X = X.view()
-    X.flags.writeable = False  # one compiled version for all
+    X = frozen(X)
     if X.flags.c_contiguous:
         XHt = np.zeros((m, r))
         G = np.ascontiguousarray(coding.G, dtype=X.dtype)

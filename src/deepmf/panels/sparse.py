@@ -12,6 +12,7 @@ from scipy import sparse
 from deepmf.panels.base import Coding
 from deepmf.panels.columns import ColumnPanels
 from deepmf.quadratic import Array
+from deepmf.solvers.dispatch import frozen
 
 _BLOCK = 1 << 19
 """Entries of the residual that are formed together: 4 MB."""
@@ -64,7 +65,7 @@ class SparsePanels(ColumnPanels):
         m, r = coding.G.shape
         A, G = (np.ascontiguousarray(M, dtype=self.dtype) for M in (coding.A, coding.G))
         XHt, HHt = np.zeros((m, r)), np.zeros((r, r))
-        x, rows, ends = (_frozen(part) for part in (self.X.data, self.X.indices, self.X.indptr))
+        x, rows, ends = (frozen(part) for part in (self.X.data, self.X.indices, self.X.indptr))
         fused.update_sparse(x, rows, ends, A, G, self.H, cols.start, cols.stop, XHt, HHt, *kernel)
         return XHt, HHt
 
@@ -103,10 +104,3 @@ class SparsePanels(ColumnPanels):
         if members is None:
             return super().leading(k)
         return SparsePanels(self.X[:, members], self.width).leading(k)
-
-
-def _frozen(part: NDArray) -> NDArray:
-    """A read-only view, so that one compiled version serves all."""
-    view = part.view()
-    view.flags.writeable = False
-    return view

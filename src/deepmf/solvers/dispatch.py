@@ -7,6 +7,7 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from deepmf.constraints import Box, CappedSimplex, Constraint, Nonnegative, Simplex, Unconstrained
 from deepmf.quadratic import Array, Quadratic
@@ -94,7 +95,8 @@ def compiled_solve(
         return None
     A, B = q.terms[0]
     dtype = M.dtype.type
-    C, M = _frozen(np.broadcast_to(np.asarray(q.C, dtype=dtype), M.shape)), _frozen(M)
+    C = frozen(np.ascontiguousarray(np.broadcast_to(np.asarray(q.C, dtype=dtype), M.shape)))
+    M = frozen(np.ascontiguousarray(M))
     if by_column:
         if isinstance(A, float):
             return None
@@ -119,14 +121,14 @@ def compiled_solve(
         dtype(scale),
         C,
         M,
-        _frozen(np.broadcast_to(size, M.shape)),
+        frozen(np.ascontiguousarray(np.broadcast_to(size, M.shape))),
         *settings[1:],
     )
 
 
-def _frozen(M: Array) -> Array:
-    """Contiguous and read-only, so that one compiled version serves all."""
-    view = np.ascontiguousarray(M).view()
+def frozen(M: NDArray) -> NDArray:
+    """A read-only view, so that one compiled version serves all."""
+    view = M.view()
     view.flags.writeable = False
     return view
 

@@ -19,7 +19,7 @@ $(VENV)/.ready: pyproject.toml
 	touch $@
 
 demo: setup
-	$(BIN)/python -m deepmf.demo --out demo
+	$(BIN)/python -m deepmf.demo --out demo --overwrite
 
 lint: setup
 	$(BIN)/ruff check src tests benchmarks examples

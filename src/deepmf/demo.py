@@ -11,7 +11,7 @@ import numpy as np
 
 from deepmf.paper.models import DEEP
 from deepmf.report import Ranking, write_report
-from deepmf.runs.compare import Entry, compare
+from deepmf.runs.compare import Entry, compare, ranking_table
 from deepmf.runs.config import Config
 from deepmf.runs.figures import draw_figures
 from deepmf.runs.folder import check_free, new_folder
@@ -62,14 +62,12 @@ def write_results(folder: Path, entries: Sequence[Entry]) -> str:
         save_run(folder / entry.label, entry.run)
     (folder / "figures").mkdir()
     draw_figures(folder / "figures", best)
-    columns = ["model", *entries[0].measures()]
-    ranking = Ranking(columns, [[e.label, *e.measures().values()] for e in entries])
     write_report(
         folder / "report.html",
         [entry.run for entry in entries],
         title="A simulated village in three layers",
         labels=[entry.label for entry in entries],
-        ranking=ranking,
+        ranking=Ranking(*ranking_table(entries, "model")),
     )
     return summary
 

@@ -53,6 +53,7 @@ def compare(
     with sentences():
         from deepmf.report import Ranking, write_report
         from deepmf.runs.compare import compare as compare_all
+        from deepmf.runs.compare import ranking_table
         from deepmf.runs.folder import check_free, new_folder
         from deepmf.runs.store import save_run, write_table
 
@@ -65,8 +66,7 @@ def compare(
             raise ValueError("Two of the settings to compare have the same name; rename one.")
         check_free(out, overwrite, [file for s in settings.values() for file in s.files])
         entries = compare_all(settings, seeds, jobs, progress_bar("fits", quiet))
-        columns = ["setting", *dict.fromkeys(k for e in entries for k in e.measures())]
-        rows = [[e.label, *(e.measures().get(c, "") for c in columns[1:])] for e in entries]
+        columns, rows = ranking_table(entries, "setting")
         with new_folder(out, overwrite) as folder:
             for entry in entries:
                 (folder / folders[entry.label]).mkdir()

@@ -63,6 +63,19 @@ def compare(
     return _ranked(entries)
 
 
+def ranking_table(
+    entries: Sequence[Entry], first: str
+) -> tuple[list[str], list[list[str | float]]]:
+    """Columns and rows of all measures, best entry first; ``first`` heads the labels."""
+    measured = [entry.measures() for entry in entries]
+    columns = list(dict.fromkeys(name for measures in measured for name in measures))
+    rows: list[list[str | float]] = [
+        [entry.label, *(measures.get(name, "") for name in columns)]
+        for entry, measures in zip(entries, measured)
+    ]
+    return [first, *columns], rows
+
+
 def _check(configs: Mapping[str, Config]) -> None:
     """Refuse settings that lack something, or that read different data."""
     (first, one), *others = configs.items()

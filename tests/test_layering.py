@@ -18,6 +18,7 @@ FILES = sorted(SOURCE.rglob("*.py"))
 LEVELS = {
     "parameters": 0,
     "quadratic": 0,
+    "vectors": 1,
     "metrics": 0,
     "layout": 0,
     "dataset": 1,

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg.lapack import dsyev
 
 Array = NDArray[np.floating]
 Side = Array | float
@@ -100,7 +101,10 @@ def largest_eigenvalue(A: Side) -> float:
     """lmax(A) of a symmetric positive semidefinite matrix or of a multiple of the identity."""
     if isinstance(A, float):
         return A
-    return max(float(np.linalg.eigvalsh(A)[-1]), 0.0)
+    values, _, failed = dsyev(A, compute_v=0)  # NumPy's own takes several times as long to call
+    if failed:
+        raise np.linalg.LinAlgError("The eigenvalues of a block's Hessian could not be computed.")
+    return max(float(values[-1]), 0.0)
 
 
 def _left(A: Side, M: Array) -> Array:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
-from typing import TypeVar
+from typing import TypeVar, cast
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
@@ -35,10 +35,28 @@ def limit_threads(count: int) -> Iterator[None]:
         _limit = before
 
 
-def in_threads(work: Callable[[Task], Result], tasks: Sequence[Task]) -> Iterator[Result]:
-    """``map(work, tasks)`` on several threads, results in the tasks' order."""
-    count = min(thread_count(), len(tasks))
-    return map(work, tasks) if count <= 1 else _pool(os.getpid(), count).map(work, tasks)
+def in_threads(work: Callable[[Task], Result], tasks: Sequence[Task]) -> list[Result]:
+    """``[work(task) for task in tasks]`` on several threads, of which this is one.
+
+    A thread takes the next task as soon as it is free; only the threads, not the tasks, are handed
+    over, which takes as long as a small task does.
+    """
+    count = min(thread_count(), len(tasks)) if len(tasks) > 1 else 1
+    if count <= 1:
+        return [work(task) for task in tasks]
+    results: list[Result | None] = [None] * len(tasks)
+    waiting = iter(range(len(tasks)))
+
+    def share() -> None:
+        for k in waiting:
+            results[k] = work(tasks[k])
+
+    others = [_pool(os.getpid(), count).submit(share) for _ in range(count - 1)]
+    share()
+    for other in others:
+        if not other.cancel():  # one that has not begun is not needed any more
+            other.result()
+    return cast("list[Result]", results)
 
 
 @cache

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import cache
-from typing import Any
 
 import numpy as np
 
@@ -13,9 +12,10 @@ from deepmf.constraints.base import Constraint
 from deepmf.parameters import check_number
 from deepmf.quadratic import Array
 
-_MAX_STEPS = 100
+MAX_STEPS = 100
+"""Of the search for the threshold."""
 
-_NOTHING = 1e-30
+NOTHING = 1e-30
 """Squared norm, relative to the matrix's largest entry, at which nothing is left of a column."""
 
 
@@ -51,20 +51,8 @@ class GroupedSparse(Constraint):
 
         All columns share the threshold t, chosen so that the average sparsity is met.
         """
-        if self.nonnegative:
-            M = np.maximum(M, 0)
-        size = np.abs(M)
-        largest = float(size.max(initial=0.0))
-        if largest == 0:
-            return M
-        size = np.ascontiguousarray(size / largest)
-        if np.mean(_column_sparsity(size)) >= self.sparsity:
-            return M
-        n, r = M.shape
-        budget = r * (math.sqrt(n) - self.sparsity * (math.sqrt(n) - 1))  # of sum ||x_i(t)||_1
-        t = float(_threshold(size, budget))  # a NumPy float64 would promote float32
-        unit = _unit_columns(size, t)
-        return np.sign(M) * (largest * np.sum(size * unit, axis=0) * unit)
+        project = _compiled() or _project
+        return project(np.ascontiguousarray(M), self.sparsity, self.nonnegative, MAX_STEPS, NOTHING)
 
     def violation(self, M: Array) -> float:
         """How far the average sparsity falls short, or the most negative entry if that is more."""
@@ -78,6 +66,34 @@ class GroupedSparse(Constraint):
         return "sparsity is not defined for columns of length 1" if shape[0] < 2 else None
 
 
+@cache
+def _compiled() -> Callable[..., Array] | None:
+    """The compiled projection, imported on first use; ``None`` where Numba cannot be had."""
+    try:
+        from deepmf.constraints.compiled import grouped_sparse
+    except (ImportError, RuntimeError):  # missing, or nowhere to keep compiled code
+        return None
+    return grouped_sparse
+
+
+def _project(M: Array, sparsity: float, nonnegative: bool, max_steps: int, nothing: float) -> Array:
+    """`GroupedSparse.project` in NumPy."""
+    if nonnegative:
+        M = np.maximum(M, 0)
+    size = np.abs(M)
+    largest = float(size.max(initial=0.0))
+    if largest == 0:
+        return M
+    size = size / largest
+    if np.mean(_column_sparsity(size)) >= sparsity:
+        return M
+    n, r = M.shape
+    budget = r * (math.sqrt(n) - sparsity * (math.sqrt(n) - 1))  # of sum ||x_i(t)||_1
+    t = float(_threshold(size, budget, max_steps, nothing))  # NumPy's would promote float32
+    unit = _unit_columns(size, t, nothing)
+    return np.sign(M) * (largest * np.sum(size * unit, axis=0) * unit)
+
+
 def _column_sparsity(size: Array) -> Array:
     root = np.sqrt(len(size))
     top = size.max(axis=0)
@@ -87,11 +103,11 @@ def _column_sparsity(size: Array) -> Array:
     return (root - ratio) / (root - 1)
 
 
-def _unit_columns(size: Array, t: float) -> Array:
+def _unit_columns(size: Array, t: float, nothing: float) -> Array:
     """(x_i - t)_+ normalised; the unit vector at the largest entry where nothing is left."""
     left = np.maximum(size - t, 0)
     norms2 = np.sum(left * left, axis=0)
-    gone = np.flatnonzero(norms2 <= _NOTHING)
+    gone = np.flatnonzero(norms2 <= nothing)
     norms = np.sqrt(norms2)
     norms[gone] = 1
     left[:, gone] = 0
@@ -100,47 +116,33 @@ def _unit_columns(size: Array, t: float) -> Array:
     return left
 
 
-def _ratio_sum(size: Array, t: float) -> tuple[float, float]:
+def _ratio_sum(size: Array, t: float, nothing: float) -> tuple[float, float]:
     """g(t) = sum_i ||x_i(t)||_1, which decreases in t, and its derivative."""
-    l1, l2sq, count = _above()(size, size.dtype.type(t))
-    alive = l2sq > _NOTHING
+    left = np.maximum(size - t, 0)
+    l1, l2sq, count = left.sum(axis=0), np.sum(left * left, axis=0), np.count_nonzero(left, axis=0)
+    alive = l2sq > nothing
     l1, l2sq, count = l1[alive], l2sq[alive], count[alive]
     l2 = np.sqrt(l2sq)
     value = float(np.sum(l1 / l2)) + (size.shape[1] - len(l1))
     return value, float(np.sum((l1 * l1 - count * l2sq) / (l2sq * l2)))
 
 
-@cache
-def _above() -> Callable[[Array, Any], Any]:
-    """`compiled.above`, imported on first use, or the same in NumPy where Numba cannot be had."""
-    try:
-        from deepmf.constraints.compiled import above
-    except (ImportError, RuntimeError):
-        return _above_numpy
-    return above
-
-
-def _above_numpy(size: Array, t: Any) -> tuple[Array, Array, Array]:
-    left = np.maximum(size - t, 0)
-    return left.sum(axis=0), np.sum(left * left, axis=0), np.count_nonzero(left, axis=0)
-
-
-def _threshold(size: Array, budget: float) -> float:
+def _threshold(size: Array, budget: float, max_steps: int, nothing: float) -> float:
     """Smallest t (to rounding) with g(t) <= budget: Newton inside a shrinking bracket.
 
     g can jump down where two largest entries of a column tie; the bracket then closes on the jump
     and its upper, sparser end is returned.
     """
-    value, slope = _ratio_sum(size, 0.0)
+    value, slope = _ratio_sum(size, 0.0, nothing)
     if value <= budget:
         return 0.0
     low, high, t = 0.0, 1.0, 0.0
-    for _ in range(_MAX_STEPS):
+    for _ in range(max_steps):
         step = (budget - value) / slope if slope < 0 else np.inf
         t = t + step
         if not low < t < high:
             t = (low + high) / 2
-        value, slope = _ratio_sum(size, t)
+        value, slope = _ratio_sum(size, t, nothing)
         if value > budget:
             low = t
         else:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
-from functools import partial
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -17,18 +16,18 @@ from deepmf.quadratic import Array
 from deepmf.solvers.base import Solver
 from deepmf.state import DataProducts
 from deepmf.threads import in_threads
+from deepmf.vectors.padding import up_to
+
+Task = Callable[[slice], tuple[Array, Array]]
 
 _WIDTH = 4096
 """Columns in a panel: wide enough for BLAS, narrow enough for work arrays to be small beside X."""
 
-_NARROWEST = 256
+_NARROWEST = 32
 """Columns of a task come in multiples of this."""
 
-_TASK = 8e6
-"""Flops in the smallest task for a thread, against the time it takes to hand one over."""
-
-_FUSED_RANK = 40
-"""Up to here the compiled pass beats BLAS products with a compiled descent between them."""
+_TASK = 3e7
+"""Flops in the smallest task for a thread: some tenths of a millisecond."""
 
 _LARGEST_GRAM = 1500
 """Up to this many rows, singular vectors come from the m x m Gram matrix; above, from Lanczos."""
@@ -46,7 +45,7 @@ class ColumnPanels(Panels):
     """
 
     tasks: ClassVar[int]
-    """Number of tasks into which a compiled pass is split, as far as their size allows."""
+    """Largest number of tasks into which a compiled pass is split."""
 
     def __init__(self, X: Any, width: int | None = None) -> None:
         self.X = X
@@ -72,23 +71,22 @@ class ColumnPanels(Panels):
 
     def _task_width(self, r: int) -> int:
         """Columns of a task: it depends on the problem alone, so that results do too."""
-        blocks = -(-self.shape[1] // (self.tasks * _NARROWEST))
-        enough = _TASK / ((4 * self._entries * r + 200 * r * r) * _NARROWEST)
-        return min(max(blocks, int(enough)) * _NARROWEST, self.width)
+        flops = 4 * self._entries * r + 20 * r * (r + 8)
+        tasks = max(1, min(self.tasks, int(flops * self.shape[1] / _TASK)))
+        return up_to(_NARROWEST, -(-self.shape[1] // tasks))
 
     @property
     @abstractmethod
     def _entries(self) -> float:
         """Entries of X in a column, on average."""
 
-    @property
     @abstractmethod
-    def _fusable(self) -> bool:
-        """Whether `_fused` applies to X."""
+    def _fusable(self, G: Array) -> bool:
+        """Whether the compiled pass beats BLAS products with a compiled descent between them."""
 
     @abstractmethod
-    def _fused(self, coding: Coding, kernel: tuple[Any, ...], cols: slice) -> tuple[Array, Array]:
-        """Improve some columns' codes in one compiled pass; their X H' and H H'."""
+    def _fused(self, coding: Coding, kernel: tuple[Any, ...]) -> Task:
+        """What improves some columns' codes in one compiled pass and gives their X H' and H H'."""
 
     def _slices(self, width: int) -> list[slice]:
         n = self.shape[1]
@@ -122,13 +120,13 @@ class ColumnPanels(Panels):
         The panels' sums are added in their order, so that results do not depend on the threads.
         """
         m, r = coding.G.shape
-        if coding.regularizer is None and self._fusable and r <= _FUSED_RANK:
+        if coding.regularizer is None and self._fusable(coding.G):
             A = coding.A
             kernel = solver.column_kernel(A, coding.constraint, self.dtype, max_iter, tol)
             if kernel is not None:
                 XHt, HHt = np.zeros((m, r)), np.zeros((r, r))
-                work = partial(self._fused, coding, kernel)
-                for more_XHt, more_HHt in in_threads(work, self._slices(self._task_width(r))):
+                tasks = self._slices(self._task_width(r))
+                for more_XHt, more_HHt in in_threads(self._fused(coding, kernel), tasks):
                     XHt += more_XHt
                     HHt += more_HHt
                 return DataProducts(XHt, HHt, 0.0)

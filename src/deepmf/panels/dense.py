@@ -9,16 +9,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deepmf.panels.base import Coding
-from deepmf.panels.columns import ColumnPanels
+from deepmf.panels.columns import ColumnPanels, Task
 from deepmf.quadratic import Array
 from deepmf.solvers.dispatch import frozen
+from deepmf.vectors.padding import EVEN, TILE, VECTOR, padded, up_to
+
+_BLOCK_BYTES = 3 << 17
+"""Size of a block of X, of which two must fit in a core's second-level cache."""
+
+_G_BYTES = 1 << 17
+"""Largest G of the compiled pass, which goes through all of it for every few columns."""
+
+_BLOCK_STEP, _WIDEST_BLOCK = 32, 256
+"""A block's columns: a multiple of the former, at most the latter."""
 
 
 class DensePanels(ColumnPanels):
     """Column panels of an array, used as it is."""
 
     X: Array
-    tasks = 32
+    tasks = 64
 
     def _panel(self, cols: slice) -> Array:
         return self.X[:, cols]
@@ -31,12 +41,16 @@ class DensePanels(ColumnPanels):
     def _entries(self) -> float:
         return self.shape[0]
 
+    def _fusable(self, G: Array) -> bool:
+        return self._contiguous and G.size * self.dtype.itemsize <= _G_BYTES
+
     @property
-    def _fusable(self) -> bool:
+    def _contiguous(self) -> bool:
         return self.X.flags.c_contiguous or self.X.flags.f_contiguous
 
-    def _fused(self, coding: Coding, kernel: tuple[Any, ...], cols: slice) -> tuple[Array, Array]:
-        return fused_pass(self.X, coding, kernel, self.H, cols.start, cols.stop)
+    def _fused(self, coding: Coding, kernel: tuple[Any, ...]) -> Task:
+        one_pass = FusedPass(coding, kernel, self.dtype)
+        return lambda cols: one_pass(self.X, self.H, cols.start, cols.stop)
 
     def residuals2(self, bases: Sequence[Array]) -> Array:
         """See `Panels.residuals2`."""
@@ -52,25 +66,31 @@ class DensePanels(ColumnPanels):
         return self._some(index)
 
 
-def fused_pass(
-    X: Array, coding: Coding, kernel: tuple[Any, ...], H: Array, first: int, last: int
-) -> tuple[Array, Array]:
-    """Improve columns first, ..., last - 1 of H in place; their X H' and H H'.
+class FusedPass:
+    """The compiled pass over columns of arrays that are contiguous in one of the two orders."""
 
-    X is contiguous in one of the two orders.
-    """
-    from deepmf.panels import fused  # compiles, or loads what was compiled, when first needed
+    def __init__(self, coding: Coding, kernel: tuple[Any, ...], dtype: np.dtype) -> None:
+        m, self.r = coding.G.shape
+        self.kernel = kernel
+        self.A = padded(coding.A, dtype, EVEN, EVEN)
+        self.G = padded(-coding.G, dtype, 1, EVEN)
+        self.Gt = padded(-coding.G.T, dtype, EVEN, VECTOR)
+        columns = _BLOCK_BYTES // (m * dtype.itemsize) // _BLOCK_STEP * _BLOCK_STEP
+        self.block = min(max(columns, _BLOCK_STEP), _WIDEST_BLOCK)
 
-    m, r = coding.G.shape
-    A = np.ascontiguousarray(coding.A, dtype=X.dtype)
-    HHt = np.zeros((r, r))
-    X = frozen(X)
-    if X.flags.c_contiguous:
-        XHt = np.zeros((m, r))
-        G = np.ascontiguousarray(coding.G, dtype=X.dtype)
-        fused.update_rows(X, A, G, H, first, last, XHt, HHt, *kernel)
-        return XHt, HHt
-    HXt = np.zeros((r, m))
-    Gt = np.ascontiguousarray(coding.G.T, dtype=X.dtype)
-    fused.update_columns(X.T, A, Gt, H, first, last, HXt, HHt, *kernel)
-    return HXt.T, HHt
+    def __call__(self, X: Array, H: Array, first: int, last: int) -> tuple[Array, Array]:
+        """Improve columns first, ..., last - 1 of H in place; their X H' and H H'."""
+        from deepmf.panels import fused  # compiles, or loads what was compiled, when first needed
+
+        m, r, X = len(X), self.r, frozen(X)
+        wide = up_to(TILE, r)
+        HHt = np.zeros((len(self.A), wide))
+        if X.flags.c_contiguous:
+            XHt = np.zeros((up_to(EVEN, m), wide))
+            fused.update_rows(X, self.A, self.G, H, first, last, self.block, XHt, HHt, *self.kernel)
+            return XHt[:m, :r], HHt[:r, :r]
+        HXt = np.zeros(self.Gt.shape)
+        fused.update_columns(
+            X.T, self.A, self.Gt, H, first, last, self.block, HXt, HHt, *self.kernel
+        )
+        return HXt.T[:m, :r], HHt[:r, :r]

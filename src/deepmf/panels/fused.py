@@ -1,7 +1,11 @@
 """One pass over some columns of X, compiled: G'X, the descent of H, then X H' and H H'.
 
-A block of columns is read once and stays in a core's cache between the products. Every kind of
-matrix has its own pair of products; the rest is shared. Sums over columns are in float64.
+G is given as -G, so that its product is the slope's constant part.
+
+A block of columns is read once and stays in a core's cache between the products, while the next one
+is fetched. Every kind of matrix has its own pair of products; the rest is shared. Sums over columns
+are in float64. Sides of length r are padded by zeros to an even number,
+or in results to a multiple of eight.
 """
 
 from __future__ import annotations
@@ -11,191 +15,171 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from deepmf.solvers.compiled import LANES, descend, load, store
+from deepmf.solvers.compiled import copy, descend, put, scratch
+from deepmf.vectors.registers import lanes, load, prefetch, splat, store
+from deepmf.vectors.tiles import add_inner, add_outer, zeros
 
-WIDTH = 4 * LANES
-"""Columns in a block: with some hundred rows it fills most of a core's second-level cache."""
+_jit = njit(cache=True, nogil=True, error_model="numpy")
 
-_jit = njit(
-    cache=True, nogil=True, fastmath={"contract", "reassoc", "nsz"}, error_model="numpy"
-)  # sums of products may be reordered
+_inlined = njit(nogil=True, error_model="numpy", forceinline=True)
 
-
-@_jit
-def _add_outer(G: Any, X: Any, top: int, left: int, width: int, C: Any) -> None:
-    """C += G'Y with Y the rows top, ... and columns left, ..., left + width - 1 of X.
-
-    Four rows of Y at a time, and one of C: two would not be vectorised.
-    """
-    m, r = G.shape
-    right, fours = left + width, m - m % 4
-    for i in range(0, fours, 4):
-        p = top + i
-        x0, x1 = X[p, left:right], X[p + 1, left:right]
-        x2, x3 = X[p + 2, left:right], X[p + 3, left:right]
-        for k in range(r):
-            a0, a1, a2, a3 = G[i, k], G[i + 1, k], G[i + 2, k], G[i + 3, k]
-            c = C[k]
-            for j in range(width):
-                c[j] += a0 * x0[j] + a1 * x1[j] + a2 * x2[j] + a3 * x3[j]
-    for i in range(fours, m):
-        x0 = X[top + i, left:right]
-        for k in range(r):
-            a0, c = G[i, k], C[k]
-            for j in range(width):
-                c[j] += a0 * x0[j]
-
-
-@_jit
-def _add_inner(X: Any, top: int, height: int, left: int, width: int, H: Any, out: Any) -> None:
-    """out += Y H' with Y the given part of X, two rows of Y and four of H at a time."""
-    r = len(H)
-    right, pairs, fours = left + width, height - height % 2, r - r % 4
-    zero = out[0, 0] * 0
-    for i in range(0, pairs, 2):
-        x, y = X[top + i, left:right], X[top + i + 1, left:right]
-        for k in range(0, fours, 4):
-            h0, h1, h2, h3 = H[k], H[k + 1], H[k + 2], H[k + 3]
-            s0 = s1 = s2 = s3 = t0 = t1 = t2 = t3 = zero
-            for j in range(width):
-                s0 += x[j] * h0[j]
-                s1 += x[j] * h1[j]
-                s2 += x[j] * h2[j]
-                s3 += x[j] * h3[j]
-                t0 += y[j] * h0[j]
-                t1 += y[j] * h1[j]
-                t2 += y[j] * h2[j]
-                t3 += y[j] * h3[j]
-            out[i, k] += s0
-            out[i, k + 1] += s1
-            out[i, k + 2] += s2
-            out[i, k + 3] += s3
-            out[i + 1, k] += t0
-            out[i + 1, k + 1] += t1
-            out[i + 1, k + 2] += t2
-            out[i + 1, k + 3] += t3
-        for k in range(fours, r):
-            h0 = H[k]
-            s0 = t0 = zero
-            for j in range(width):
-                s0 += x[j] * h0[j]
-                t0 += y[j] * h0[j]
-            out[i, k] += s0
-            out[i + 1, k] += t0
-    for i in range(pairs, height):
-        x = X[top + i, left:right]
-        for k in range(r):
-            h0 = H[k]
-            s0 = zero
-            for j in range(width):
-                s0 += x[j] * h0[j]
-            out[i, k] += s0
+_SOON = 8
+"""How many entries of a sparse column ahead the rows they meet are asked for."""
 
 
 @_jit
 def _improve(
-    A: Any, C: Any, H: Any, H64: Any, begin: int, width: int, m: Any, c: Any, work: Any,
-    lanes: Any, HHt: Any, step: Any, kind: int, lower: Any, upper: Any, max_iter: int, tol2: Any,
-    alpha1: Any, accelerated: bool,
+    A: Any, C: Any, H: Any, part: Any, H64: Any, begin: int, width: int, work: Any, lane: Any,
+    HHt: Any, step: Any, kind: int, lower: Any, upper: Any, max_iter: int, tol2: Any, alpha1: Any,
+    accelerated: bool,
 ) -> None:  # fmt: skip
-    """Descend a block's codes from its C = G'X; leave them in H and, in float64, in H64."""
-    for first in range(0, width, LANES):
-        part = min(LANES, width - first)
-        load(H, begin + first, part, m)
-        load(C, first, LANES, c)
-        descend(A, c, m, work, lanes, step, kind, lower, upper, max_iter, tol2, alpha1, accelerated)
-        store(m, begin + first, part, H)
-    load(H, begin, width, H64)
-    _add_inner(H64, 0, len(H64), 0, WIDTH, H64, HHt)
+    """Descend a block's codes from its C = -G'X; leave them in H and, in float64, in H64."""
+    copy(H, begin, width, part)
+    for at in range(0, width, lane.shape[1]):
+        descend(
+            A, C, part, at, work, lane,
+            step, kind, lower, upper, max_iter, tol2, alpha1, accelerated,
+        )  # fmt: skip
+    put(part, begin, width, H)
+    copy(H, begin, width, H64)
+    add_inner(H64, 0, len(H64), 0, H64.shape[1], None, H64, HHt)
 
 
 @_jit
-def _scratch(r: int, like: Any) -> Any:
-    return (
-        np.empty((r, LANES), like.dtype),
-        np.empty((r, LANES), like.dtype),
-        np.empty((5, r, LANES), like.dtype),
-        np.empty((12, LANES), like.dtype),
-    )
+def _block(r: int, width: int, H: Any) -> Any:
+    """A block's G'X, its codes, and these in float64."""
+    return zeros(r, width, H.dtype), zeros(r, width, H.dtype), zeros(r, width, np.float64)
+
+
+@_jit
+def _turn(M: Any, out: Any) -> None:
+    """M' into ``out``, as far as both reach."""
+    for i in range(min(out.shape[0], M.shape[1])):
+        for j in range(min(out.shape[1], M.shape[0])):
+            out[i, j] = M[j, i]
 
 
 @_jit
 def update_rows(
-    X: Any, A: Any, G: Any, H: Any, first: int, last: int, XHt: Any, HHt: Any, step: Any,
-    kind: int, lower: Any, upper: Any, max_iter: int, tol2: Any, alpha1: Any, accelerated: bool,
+    X: Any, A: Any, G: Any, H: Any, first: int, last: int, block: int, XHt: Any, HHt: Any,
+    step: Any, kind: int, lower: Any, upper: Any, max_iter: int, tol2: Any, alpha1: Any,
+    accelerated: bool,
 ) -> None:  # fmt: skip
-    """Columns first, ..., last - 1 of an X whose rows are contiguous."""
+    """Columns first, ..., last - 1 of an X whose rows are contiguous, a block at a time.
+
+    Half of the next block is fetched during each of the products.
+    """
     rows, r = G.shape
-    C, H64 = np.empty((r, WIDTH), H.dtype), np.empty((r, WIDTH))
-    m, c, work, lanes = _scratch(r, H)
-    for begin in range(first, last, WIDTH):
-        width = min(WIDTH, last - begin)
+    half = rows // 4 * 2
+    C, part, H64 = (
+        np.empty((r, block), H.dtype),
+        np.zeros((r, block), H.dtype),
+        np.zeros((r, block)),
+    )
+    work, lane = scratch(A)
+    for begin in range(first, last, block):
+        width = min(block, last - begin)
         C[:] = 0
-        _add_outer(G, X, 0, begin, width, C)
+        add_outer(G[:half], X, 0, begin, width, block, C)
+        add_outer(G[half:], X, half, begin, width, None, C)
         _improve(
-            A, C, H, H64, begin, width, m, c, work, lanes, HHt,
+            A, C, H, part, H64, begin, width, work, lane, HHt,
             step, kind, lower, upper, max_iter, tol2, alpha1, accelerated,
         )  # fmt: skip
-        _add_inner(X, 0, rows, begin, width, H64, XHt)
+        add_inner(X, 0, half, begin, width, None, H64, XHt[:half])
+        add_inner(X, half, rows - half, begin, width, block, H64, XHt[half:])
 
 
 @_jit
 def update_columns(
-    Xt: Any, A: Any, Gt: Any, H: Any, first: int, last: int, HXt: Any, HHt: Any, step: Any,
-    kind: int, lower: Any, upper: Any, max_iter: int, tol2: Any, alpha1: Any, accelerated: bool,
+    Xt: Any, A: Any, Gt: Any, H: Any, first: int, last: int, block: int, HXt: Any, HHt: Any,
+    step: Any, kind: int, lower: Any, upper: Any, max_iter: int, tol2: Any, alpha1: Any,
+    accelerated: bool,
 ) -> None:  # fmt: skip
     """The same for an X whose columns are contiguous, given as X', G' and giving H X'."""
-    r, rows = Gt.shape
-    C, Ct = np.empty((r, WIDTH), H.dtype), np.empty((WIDTH, r), H.dtype)
-    H64, Ht = np.empty((r, WIDTH)), np.empty((WIDTH, r))
-    m, c, work, lanes = _scratch(r, H)
-    for begin in range(first, last, WIDTH):
-        width = min(WIDTH, last - begin)
+    r, rows = len(Gt), Xt.shape[1]
+    C, part, H64 = (
+        np.empty((r, block), H.dtype),
+        np.zeros((r, block), H.dtype),
+        np.zeros((r, block)),
+    )
+    Ct, Ht = zeros(block, HHt.shape[1], H.dtype), zeros(block, r, np.float64)
+    work, lane = scratch(A)
+    for begin in range(first, last, block):
+        width = min(block, last - begin)
         Ct[:] = 0
-        _add_inner(Xt, begin, width, 0, rows, Gt, Ct)
-        for i in range(r):
-            for j in range(WIDTH):
-                C[i, j] = Ct[j, i]
+        half = width // 4 * 2
+        add_inner(Xt, begin, half, 0, rows, block * rows, Gt, Ct[:half])
+        add_inner(Xt, begin + half, width - half, 0, rows, None, Gt, Ct[half:])
+        _turn(Ct, C)
         _improve(
-            A, C, H, H64, begin, width, m, c, work, lanes, HHt,
+            A, C, H, part, H64, begin, width, work, lane, HHt,
             step, kind, lower, upper, max_iter, tol2, alpha1, accelerated,
         )  # fmt: skip
-        for i in range(r):
-            for j in range(WIDTH):
-                Ht[j, i] = H64[i, j]
-        _add_outer(Ht[:width], Xt, begin, 0, rows, HXt)
+        _turn(H64, Ht)
+        add_outer(Ht[:half], Xt, begin, 0, rows, None, HXt)
+        add_outer(Ht[half:width], Xt, begin + half, 0, rows, block * rows, HXt)
 
 
 @_jit
 def update_sparse(
-    data: Any, indices: Any, indptr: Any, A: Any, G: Any, H: Any, first: int, last: int, XHt: Any,
-    HHt: Any, step: Any, kind: int, lower: Any, upper: Any, max_iter: int, tol2: Any, alpha1: Any,
-    accelerated: bool,
+    data: Any, indices: Any, indptr: Any, A: Any, G: Any, H: Any, first: int, last: int, block: int,
+    XHt: Any, HHt: Any, step: Any, kind: int, lower: Any, upper: Any, max_iter: int, tol2: Any,
+    alpha1: Any, accelerated: bool,
 ) -> None:  # fmt: skip
-    """The same for an X in compressed columns."""
-    r = G.shape[1]
-    C, H64 = np.empty((r, WIDTH), H.dtype), np.empty((r, WIDTH))
-    sums, codes = np.empty(r, H.dtype), np.empty(r)
-    m, c, work, lanes = _scratch(r, H)
-    for begin in range(first, last, WIDTH):
-        width = min(WIDTH, last - begin)
-        C[:] = 0
+    """The same for an X in compressed columns; rows of G and X H' are whole vectors."""
+    r, wide = len(A), G.shape[1]
+    C, part, H64 = _block(r, block, H)
+    Ct, Ht = zeros(block, wide, H.dtype), zeros(block, wide, np.float64)
+    work, lane = scratch(A)
+    for begin in range(first, last, block):
+        width = min(block, last - begin)
         for j in range(width):
-            sums[:] = 0
-            for p in range(indptr[begin + j], indptr[begin + j + 1]):
-                x, row = data[p], G[indices[p]]
-                for k in range(r):
-                    sums[k] += x * row[k]
-            for k in range(r):
-                C[k, j] = sums[k]
+            _sum_rows(data, indices, indptr[begin + j], indptr[begin + j + 1], G, Ct, j)
+        _turn(Ct, C)
         _improve(
-            A, C, H, H64, begin, width, m, c, work, lanes, HHt,
+            A, C, H, part, H64, begin, width, work, lane, HHt,
             step, kind, lower, upper, max_iter, tol2, alpha1, accelerated,
         )  # fmt: skip
+        _turn(H64, Ht)
         for j in range(width):
-            for k in range(r):
-                codes[k] = H64[k, j]
-            for p in range(indptr[begin + j], indptr[begin + j + 1]):
-                x, row = data[p], XHt[indices[p]]
-                for k in range(r):
-                    row[k] += x * codes[k]
+            _add_to_rows(data, indices, indptr[begin + j], indptr[begin + j + 1], Ht, j, XHt)
+
+
+@_inlined
+def _sum_rows(data: Any, indices: Any, p: int, end: int, G: Any, out: Any, to: int) -> None:
+    """out[to] = sum of data[i] G[indices[i]], p <= i < end.
+
+    By four vectors while there are as many; rows of G are asked for before they are needed.
+    """
+    width, k = lanes(G), 0
+    while k + 4 * width <= G.shape[1]:
+        s0 = s1 = s2 = s3 = splat(G, 0)
+        for i in range(p, end):
+            row, x, soon = indices[i], splat(G, data[i]), indices[min(i + _SOON, end - 1)]
+            for v in range(4):
+                prefetch(G, soon, k + v * width)
+            s0, s1 = s0 + x * load(G, row, k), s1 + x * load(G, row, k + width)
+            s2, s3 = s2 + x * load(G, row, k + 2 * width), s3 + x * load(G, row, k + 3 * width)
+        store(s0, out, to, k)
+        store(s1, out, to, k + width)
+        store(s2, out, to, k + 2 * width)
+        store(s3, out, to, k + 3 * width)
+        k += 4 * width
+    while k < G.shape[1]:
+        s0 = splat(G, 0)
+        for i in range(p, end):
+            s0 = s0 + splat(G, data[i]) * load(G, indices[i], k)
+        store(s0, out, to, k)
+        k += width
+
+
+@_inlined
+def _add_to_rows(data: Any, indices: Any, p: int, end: int, H: Any, j: int, out: Any) -> None:
+    """out[indices[i]] += data[i] H[j], p <= i < end."""
+    width = lanes(out)
+    for i in range(p, end):
+        row, x, soon = indices[i], splat(out, data[i]), indices[min(i + _SOON, end - 1)]
+        for k in range(0, out.shape[1], width):
+            prefetch(out, soon, k)
+            store(load(out, row, k) + x * load(H, j, k), out, row, k)

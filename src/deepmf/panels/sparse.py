@@ -10,9 +10,13 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from deepmf.panels.base import Coding
-from deepmf.panels.columns import ColumnPanels
+from deepmf.panels.columns import ColumnPanels, Task
 from deepmf.quadratic import Array
 from deepmf.solvers.dispatch import frozen
+from deepmf.vectors.padding import EVEN, TILE, VECTOR, aligned, padded, up_to
+
+_COLUMNS = 256
+"""Columns whose codes the compiled pass improves together."""
 
 _BLOCK = 1 << 19
 """Entries of the residual that are formed together: 4 MB."""
@@ -55,19 +59,24 @@ class SparsePanels(ColumnPanels):
     def _entries(self) -> float:
         return self.X.nnz / self.shape[1]
 
-    @property
-    def _fusable(self) -> bool:
+    def _fusable(self, G: Array) -> bool:
         return True
 
-    def _fused(self, coding: Coding, kernel: tuple[Any, ...], cols: slice) -> tuple[Array, Array]:
+    def _fused(self, coding: Coding, kernel: tuple[Any, ...]) -> Task:
         from deepmf.panels import fused  # compiles, or loads what was compiled, when first needed
 
-        m, r = coding.G.shape
-        A, G = (np.ascontiguousarray(M, dtype=self.dtype) for M in (coding.A, coding.G))
-        XHt, HHt = np.zeros((m, r)), np.zeros((r, r))
-        x, rows, ends = (frozen(part) for part in (self.X.data, self.X.indices, self.X.indptr))
-        fused.update_sparse(x, rows, ends, A, G, self.H, cols.start, cols.stop, XHt, HHt, *kernel)
-        return XHt, HHt
+        r = coding.G.shape[1]
+        A = padded(coding.A, self.dtype, EVEN, EVEN)
+        G = padded(-coding.G, self.dtype, 1, VECTOR)
+        X = [frozen(part) for part in (self.X.data, self.X.indices, self.X.indptr)]
+
+        def task(cols: slice) -> tuple[Array, Array]:
+            XHt, HHt = aligned(*G.shape, np.float64), aligned(len(A), up_to(TILE, r), np.float64)
+            ends = (cols.start, cols.stop, _COLUMNS)
+            fused.update_sparse(*X, A, G, self.H, *ends, XHt, HHt, *kernel)
+            return XHt[:, :r], HHt[:r, :r]
+
+        return task
 
     def residuals2(self, bases: Sequence[Array]) -> Array:
         """See `Panels.residuals2`.

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deepmf.panels.base import Coding
-from deepmf.panels.dense import DensePanels, fused_pass
+from deepmf.panels.columns import Task
+from deepmf.panels.dense import DensePanels, FusedPass
 from deepmf.quadratic import Array
 from deepmf.stored import Stored
 
@@ -29,14 +30,19 @@ class StoredPanels(DensePanels):
         return self.width
 
     @property
-    def _fusable(self) -> bool:
+    def _contiguous(self) -> bool:
         return True
 
-    def _fused(self, coding: Coding, kernel: tuple[Any, ...], cols: slice) -> tuple[Array, Array]:
-        H = np.ascontiguousarray(self.H[:, cols])
-        sums = fused_pass(self._panel(cols), coding, kernel, H, 0, H.shape[1])
-        self.H[:, cols] = H
-        return sums
+    def _fused(self, coding: Coding, kernel: tuple[Any, ...]) -> Task:
+        one_pass = FusedPass(coding, kernel, self.dtype)
+
+        def task(cols: slice) -> tuple[Array, Array]:
+            H = np.ascontiguousarray(self.H[:, cols])
+            sums = one_pass(self._panel(cols), H, 0, H.shape[1])
+            self.H[:, cols] = H
+            return sums
+
+        return task
 
     def _some(self, index: Sequence[int] | NDArray[np.intp]) -> Array:
         return self.X.some(np.asarray(index, dtype=np.intp))

@@ -11,192 +11,175 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-LANES = 64
-"""Columns worked on together: a constant, so that loops over them become vector instructions."""
+from deepmf.constraints.compiled import grouped_sparse
+from deepmf.constraints.grouped_sparse import MAX_STEPS, NOTHING
+from deepmf.vectors.registers import (
+    lanes,
+    load,
+    maximum,
+    minimum,
+    splat,
+    sqrt,
+    store,
+    total,
+    where_at_most,
+)
+from deepmf.vectors.tiles import plus_times, zeros
 
-NONE, NONNEGATIVE, BOX, SIMPLEX, CAPPED = range(5)
+ENTRIES, SIMPLEX, CAPPED, GROUPED = range(4)
+"""Sets: bounds on entries; columns that sum to 1, or to at most 1; grouped sparsity (blocks)."""
 
-jit = njit(cache=True, nogil=True, fastmath={"contract"}, error_model="numpy")
+jit = njit(cache=True, nogil=True, error_model="numpy")
 
 
 @jit
-def _to_simplex(M: Any, width: int, cap: bool, lanes: Any) -> None:
-    """max(v - t, 0) with sum 1 (or at most 1) per column, t by Michelot's shrinking active set."""
-    r = len(M)
-    t, total, count, remaining = lanes[0], lanes[1], lanes[2], lanes[3]
-    for k in range(width):
-        t[k], total[k] = M[0, k], 0
+def _to_simplex(M: Any, r: int, at: int, capped: bool) -> None:
+    """max(v - t, 0) with sum 1 (or at most 1) for a vector's width of columns of M.
+
+    t by Michelot's shrinking active set.
+    """
+    zero, one, rows = splat(M, 0), splat(M, 1), splat(M, r)
+    t, inside = load(M, 0, at), zero
     for i in range(r):
-        v = M[i]
-        for k in range(width):
-            t[k] = max(t[k], v[k])
-        for k in range(width):
-            total[k] += max(v[k], 0)
-    for k in range(width):
-        # a column inside the capped simplex is only clipped: it has neither shift nor t
-        count[k] = 0 if cap and total[k] <= 1 else r
-    for k in range(width):
-        t[k] = 0 if count[k] == 0 else t[k]
-    for k in range(width):
-        total[k] = 0
+        v = load(M, i, at)
+        t, inside = maximum(t, v), inside + maximum(v, zero)
+    # a column inside the capped simplex is only clipped: it has neither shift nor t
+    count = where_at_most(inside, one, zero, rows) if capped else rows
+    shift, size = where_at_most(count, zero, zero, t), zero
     for i in range(r):
-        v = M[i]
-        for k in range(width):
-            v[k] -= t[k]
-        for k in range(width):
-            total[k] += v[k]
-    for k in range(width):
-        t[k] = 0 if count[k] == 0 else (total[k] - 1) / r
-    shrinking = True
-    while shrinking:
-        for k in range(width):
-            total[k], remaining[k] = 0, 0
+        v = load(M, i, at) - shift
+        size = size + v
+        store(v, M, i, at)
+    t = where_at_most(count, zero, zero, (size - one) / rows)
+    while True:
+        size, remaining = zero, zero
         for i in range(r):
-            v = M[i]
-            for k in range(width):
-                total[k] += v[k] if v[k] > t[k] else 0
-            for k in range(width):
-                remaining[k] += 1 if v[k] > t[k] else 0
-        shrinking = False
-        for k in range(width):
-            # a settled column keeps its t; rounding or NaN cannot keep one going
-            shrinking |= 0 < remaining[k] < count[k]
-        for k in range(width):
-            smaller = 0 < remaining[k] < count[k]
-            t[k] = (total[k] - 1) / remaining[k] if smaller else t[k]
-        for k in range(width):
-            count[k] = min(count[k], remaining[k]) if remaining[k] > 0 else count[k]
+            v = load(M, i, at)
+            size = size + where_at_most(v, t, zero, v)
+            remaining = remaining + where_at_most(v, t, zero, one)
+        # a settled column keeps its t; rounding or NaN cannot keep one going
+        fewer = where_at_most(remaining, count - one, one, zero)
+        fewer = where_at_most(one, remaining, fewer, zero)
+        if total(fewer) == 0:
+            break
+        t = where_at_most(one, fewer, (size - one) / remaining, t)
+        count = where_at_most(one, fewer, remaining, count)
     for i in range(r):
-        v = M[i]
-        for k in range(width):
-            v[k] = max(v[k] - t[k], 0)
-
-
-@jit
-def _project(M: Any, width: int, kind: int, lower: Any, upper: Any, lanes: Any) -> None:
-    """Project the first columns of M in place; ``lanes`` is work space, 4 x width."""
-    if kind == NONNEGATIVE:
-        for i in range(len(M)):
-            for k in range(width):
-                M[i, k] = max(M[i, k], 0)
-    elif kind == BOX:
-        for i in range(len(M)):
-            for k in range(width):
-                M[i, k] = min(max(M[i, k], lower), upper)
-    elif kind in (SIMPLEX, CAPPED):
-        _to_simplex(M, width, kind == CAPPED, lanes)
-
-
-@jit
-def _times(A: Any, M: Any, out: Any) -> None:
-    """A M into ``out``, two rows by four terms at a time so that loads are shared."""
-    r = len(A)
-    pairs, fours = r - r % 2, r - r % 4
-    for i in range(r):
-        for k in range(LANES):
-            out[i, k] = 0
-    for i in range(0, pairs, 2):
-        for j in range(0, fours, 4):
-            a0, a1, a2, a3 = A[i, j], A[i, j + 1], A[i, j + 2], A[i, j + 3]
-            b0, b1, b2, b3 = A[i + 1, j], A[i + 1, j + 1], A[i + 1, j + 2], A[i + 1, j + 3]
-            for k in range(LANES):
-                x0, x1, x2, x3 = M[j, k], M[j + 1, k], M[j + 2, k], M[j + 3, k]
-                out[i, k] += a0 * x0 + a1 * x1 + a2 * x2 + a3 * x3
-                out[i + 1, k] += b0 * x0 + b1 * x1 + b2 * x2 + b3 * x3
-        for j in range(fours, r):
-            a0, b0 = A[i, j], A[i + 1, j]
-            for k in range(LANES):
-                out[i, k] += a0 * M[j, k]
-                out[i + 1, k] += b0 * M[j, k]
-    for i in range(pairs, r):
-        for j in range(r):
-            a0 = A[i, j]
-            for k in range(LANES):
-                out[i, k] += a0 * M[j, k]
-
-
-@jit
-def _advance(old: Any, new: Any, ahead: Any, better: Any, beta: Any) -> None:
-    """Take the steps that are better; ``ahead`` is extrapolated from there."""
-    for k in range(LANES):
-        d = new[k] - old[k]
-        taken = new[k] if better[k] > 0 else old[k]
-        old[k] = taken
-        ahead[k] = taken + beta[k] * d
+        store(maximum(load(M, i, at) - t, zero), M, i, at)
 
 
 @jit
 def descend(
-    A: Any, c: Any, m: Any, work: Any, lanes: Any, step: Any, kind: int, lower: Any, upper: Any,
-    max_iter: int, tol2: Any, alpha1: Any, accelerated: bool,
+    A: Any, C: Any, M: Any, at: int, work: Any, lane: Any, step: Any, kind: int, lower: Any,
+    upper: Any, max_iter: int, tol2: Any, alpha1: Any, accelerated: bool,
 ) -> None:  # fmt: skip
-    """LANES columns, each on its own, in place: m -> argmin of 1/2 <m, A m> - <c, m> over the set.
+    """The columns at, at + 1, ... of M, two vectors of them, each on its own and in place.
 
-    ``work`` is 5 x r x LANES and ``lanes`` 12 x LANES of scratch. Flags are numbers, 0 or 1, so
-    that decisions are made for all columns by the same instructions, and loops write one row each:
-    more than a few would not be vectorised, for rows might overlap for all the compiler knows.
+    ::
+
+        m -> argmin of f(m) = 1/2 <m, A m> + <c, m> over the set
+
+    A, C and M are padded by zeros to an even number of rows. ``work`` and ``lane`` are scratch of
+    `scratch`. Flags are numbers, 0 or 1: decisions are made for all columns by the same
+    instructions.
     """
-    r = len(A)
-    Hm, y, Hy, new, Hnew = work[0], work[1], work[2], work[3], work[4]
-    alpha, beta, change, length, first = lanes[0], lanes[1], lanes[2], lanes[3], lanes[4]
-    fresh, moving, better = lanes[5], lanes[6], lanes[7]
-    scratch = lanes[8:12]  # of the projection, and free again after it
-    onward, following = lanes[8], lanes[9]
-    _times(A, m, Hm)
-    for i in range(r):
-        for k in range(LANES):
-            y[i, k] = m[i, k]
-            Hy[i, k] = Hm[i, k]
-    for k in range(LANES):
-        alpha[k], first[k], fresh[k], moving[k] = alpha1, -1, 1, 1
+    r, width = len(step), lanes(M)
+    now, then, new, slope, new_slope = work[0], work[1], work[2], work[3], work[4]  # A m + c
+    zero, half, one, four = splat(M, 0), splat(M, 0.5), splat(M, 1), splat(M, 4)
+    low, high, start, shorter = splat(M, lower), splat(M, upper), splat(M, alpha1), splat(M, tol2)
+    plus_times(C, at, A, M, at, slope)
+    for v in range(0, 2 * width, width):
+        store(start, lane, 0, v)
+        store(zero - one, lane, 1, v)
+        store(one, lane, 2, v)
+        store(one, lane, 3, v)
+        for i in range(r):
+            m = load(M, i, at + v)
+            store(m, now, i, v)
+            m = m - splat(M, step[i]) * load(slope, i, v)
+            store(minimum(maximum(m, low), high), new, i, v)
     for _ in range(max_iter):
-        for i in range(r):
-            out, at, grad, linear, size = new[i], y[i], Hy[i], c[i], step[i]
-            for k in range(LANES):
-                out[k] = at[k] - size * (grad[k] - linear[k])
-        _project(new, LANES, kind, lower, upper, scratch)
-        _times(A, new, Hnew)
-        for k in range(LANES):
-            change[k], length[k] = 0, 0
-        for i in range(r):
-            old, now, Hold, Hnow, linear = m[i], new[i], Hm[i], Hnew[i], c[i]
-            for k in range(LANES):
-                change[k] += (0.5 * (Hold[k] + Hnow[k]) - linear[k]) * (now[k] - old[k])
-            for k in range(LANES):
-                d = now[k] - old[k]
-                length[k] += d * d
-        for k in range(LANES):
-            first[k] = length[k] if first[k] < 0 else first[k]
-        for k in range(LANES):
-            better[k] = moving[k] if change[k] <= 0 else 0
-        for k in range(LANES):
-            onward[k] = better[k] if length[k] > tol2 * first[k] else 0
-        for k in range(LANES):
-            moving[k] *= max(onward[k], 1 - fresh[k])
-        for k in range(LANES):
-            onward[k] *= accelerated
-        for k in range(LANES):
-            fresh[k] = 1 - onward[k]
-        for k in range(LANES):
-            a2 = alpha[k] * alpha[k]
-            following[k] = (np.sqrt(a2 * a2 + 4 * a2) - a2) / 2
-        for k in range(LANES):
-            a = alpha[k]
-            beta[k] = onward[k] * a * (1 - a) / (a * a + following[k])
-        for k in range(LANES):
-            alpha[k] = following[k] if onward[k] > 0 else alpha1
-        for i in range(r):
-            _advance(m[i], new[i], y[i], better, beta)
-            _advance(Hm[i], Hnew[i], Hy[i], better, beta)
-        still_moving = False
-        for k in range(LANES):
-            still_moving |= moving[k] > 0
-        if not still_moving:
+        if kind != ENTRIES:
+            _to_simplex(new, r, 0, kind == CAPPED)
+            _to_simplex(new, r, width, kind == CAPPED)
+        plus_times(C, at, A, new, 0, new_slope)
+        still = zero
+        for v in range(0, 2 * width, width):
+            change, length = zero, zero
+            for i in range(r):
+                d = load(new, i, v) - load(now, i, v)
+                change = change + (load(slope, i, v) + load(new_slope, i, v)) * d  # twice f's
+                length = length + d * d
+            alpha, first = load(lane, 0, v), load(lane, 1, v)
+            fresh, moving = load(lane, 2, v), load(lane, 3, v)
+            first = where_at_most(zero, first, first, length)
+            better = where_at_most(change, zero, moving, zero)
+            onward = where_at_most(length, shorter * first, zero, better)
+            moving = moving * maximum(onward, one - fresh)
+            if not accelerated:
+                onward = zero
+            a2 = alpha * alpha
+            following = half * (sqrt(a2 * (a2 + four)) - a2)
+            beta = onward * (alpha * (one - alpha) / (a2 + following))
+            store(where_at_most(one, onward, following, start), lane, 0, v)
+            store(first, lane, 1, v)
+            store(one - onward, lane, 2, v)
+            store(moving, lane, 3, v)
+            still = still + moving
+            for i in range(r):
+                m, n = load(now, i, v), load(new, i, v)
+                s, t = load(slope, i, v), load(new_slope, i, v)
+                taken, its = where_at_most(one, better, n, m), where_at_most(one, better, t, s)
+                store(taken, then, i, v)
+                store(its, slope, i, v)
+                y = taken + beta * (n - m) - splat(M, step[i]) * (its + beta * (t - s))
+                store(minimum(maximum(y, low), high), new, i, v)
+        now, then = then, now
+        if total(still) == 0:
             break
+    for i in range(r):
+        for v in range(0, 2 * width, width):
+            store(load(now, i, v), M, i, at + v)
 
 
 @jit
-def load(M: Any, begin: int, width: int, out: Any) -> None:
+def scratch(A: Any) -> Any:
+    """Work space for `descend`."""
+    width = 2 * lanes(A)
+    work = zeros(5 * len(A), width, A.dtype).reshape((5, len(A), width))
+    return work, zeros(4, width, A.dtype)
+
+
+@jit
+def columns(
+    A: Any, C: Any, M: Any, out: Any, start: int, stop: int, step: Any, kind: int, lower: Any,
+    upper: Any, max_iter: int, tol2: Any, alpha1: Any, accelerated: bool,
+) -> None:  # fmt: skip
+    """Columns start, ..., stop - 1 of M, each on its own, into ``out``; A is padded, C is not.
+
+    ::
+
+        m -> argmin of 1/2 <m, A m> - <c, m> over the set
+    """
+    work, lane = scratch(A)
+    group = lane.shape[1]
+    m, c = zeros(len(A), group, M.dtype), zeros(len(A), group, M.dtype)
+    for begin in range(start, stop, group):
+        width = min(group, stop - begin)
+        copy(M, begin, width, m)
+        copy(C, begin, width, c)
+        for i in range(len(C)):
+            for k in range(width):
+                c[i, k] = -c[i, k]
+        descend(
+            A, c, m, 0, work, lane,
+            step, kind, lower, upper, max_iter, tol2, alpha1, accelerated,
+        )  # fmt: skip
+        put(m, begin, width, out)
+
+
+@jit
+def copy(M: Any, begin: int, width: int, out: Any) -> None:
     """Columns ``begin``, ... of M into ``out``; zeros beyond ``width``."""
     for i in range(len(M)):
         row = M[i, begin : begin + width]
@@ -207,29 +190,30 @@ def load(M: Any, begin: int, width: int, out: Any) -> None:
 
 
 @jit
-def store(m: Any, begin: int, width: int, out: Any) -> None:
+def put(m: Any, begin: int, width: int, out: Any) -> None:
     """The first columns of m into columns ``begin``, ... of ``out``."""
-    for i in range(len(m)):
+    for i in range(len(out)):
         row = out[i, begin : begin + width]
         for k in range(width):
             row[k] = m[i, k]
 
 
 @jit
-def columns(
-    A: Any, C: Any, M: Any, out: Any, start: int, stop: int, step: Any, kind: int, lower: Any,
-    upper: Any, max_iter: int, tol2: Any, alpha1: Any, accelerated: bool,
-) -> None:  # fmt: skip
-    """Columns start, ..., stop - 1 of M, each on its own, LANES side by side, into ``out``."""
-    r = len(M)
-    m, c = np.empty((r, LANES), M.dtype), np.empty((r, LANES), M.dtype)
-    work, lanes = np.empty((5, r, LANES), M.dtype), np.empty((12, LANES), M.dtype)
-    for begin in range(start, stop, LANES):
-        width = min(LANES, stop - begin)
-        load(M, begin, width, m)
-        load(C, begin, width, c)
-        descend(A, c, m, work, lanes, step, kind, lower, upper, max_iter, tol2, alpha1, accelerated)
-        store(m, begin, width, out)
+def _project(M: Any, kind: int, lower: Any, upper: Any, wide: Any) -> Any:
+    """M projected, in place if it may be; ``wide`` is work space, as M but of whole vectors."""
+    r, width = M.shape
+    if kind == GROUPED:
+        return grouped_sparse(M, lower, upper > 0, MAX_STEPS, NOTHING)
+    if kind == ENTRIES:
+        for i in range(r):
+            for k in range(width):
+                M[i, k] = min(max(M[i, k], lower), upper)
+        return M
+    copy(M, 0, width, wide)
+    for at in range(0, wide.shape[1], lanes(M)):
+        _to_simplex(wide, r, at, kind == CAPPED)
+    put(wide, 0, width, M)
+    return M
 
 
 @jit
@@ -242,7 +226,7 @@ def _hessian(A: Any, B: Any, left: bool, right: bool, M: Any) -> Any:
     return out if left or right else M.copy()
 
 
-@jit
+@njit(cache=True, nogil=True, fastmath={"contract", "reassoc"}, error_model="numpy")
 def block(
     A: Any, B: Any, left: bool, right: bool, scale: Any, C: Any, M: Any, size: Any,
     kind: int, lower: Any, upper: Any, max_iter: int, tol2: Any, alpha1: Any, accelerated: bool,
@@ -255,11 +239,12 @@ def block(
     m, y = M.copy(), M.copy()
     Hm = scale * _hessian(A, B, left, right, m)
     Hy = Hm.copy()
-    lanes = np.empty((4, r), M.dtype)
+    whole = lanes(M)
+    wide = np.empty((n, (r + whole - 1) // whole * whole), M.dtype)
     alpha, first, fresh = alpha1, -1.0, True
     for _ in range(max_iter):
         new = y - size * (Hy - C)
-        _project(new, r, kind, lower, upper, lanes)
+        new = _project(new, kind, lower, upper, wide)
         Hnew = scale * _hessian(A, B, left, right, new)
         change, length = 0.0, 0.0
         for i in range(n):

@@ -9,9 +9,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deepmf.constraints import Box, CappedSimplex, Constraint, Nonnegative, Simplex, Unconstrained
+from deepmf.constraints import (
+    Box,
+    CappedSimplex,
+    Constraint,
+    GroupedSparse,
+    Nonnegative,
+    Simplex,
+    Unconstrained,
+)
 from deepmf.quadratic import Array, Quadratic
 from deepmf.threads import in_threads
+from deepmf.vectors.padding import EVEN, padded
 
 FIRST_ALPHA = 0.05
 """alpha_1 of Algorithm 4; a small value starts with strong extrapolation."""
@@ -22,7 +31,7 @@ _LARGEST_RANK = 256
 _TASK = 4e6
 """Flops in a thread's task, against the tens of microseconds it takes to hand one over."""
 
-_LARGEST_BLOCK = 20_000
+_LARGEST_BLOCK = 100_000
 """Entries up to which overhead, not arithmetic, decides the time of a block updated as a whole."""
 
 
@@ -38,16 +47,17 @@ def _kernels() -> ModuleType | None:
 
 def _kind(kernels: ModuleType, constraint: Constraint) -> tuple[int, float, float] | None:
     """The kernel's name for a set. Exact types only: a subclass may project elsewhere."""
-    if type(constraint) is Box:
-        return kernels.BOX, float(constraint.lower), float(constraint.upper)
-    kinds = {
-        Unconstrained: kernels.NONE,
-        Nonnegative: kernels.NONNEGATIVE,
-        Simplex: kernels.SIMPLEX,
-        CappedSimplex: kernels.CAPPED,
-    }
-    kind = kinds.get(type(constraint))
-    return None if kind is None else (kind, 0.0, 0.0)
+    kind = type(constraint)
+    if kind is Box:
+        return kernels.ENTRIES, float(constraint.lower), float(constraint.upper)
+    if kind is GroupedSparse:
+        return kernels.GROUPED, float(constraint.sparsity), float(constraint.nonnegative)
+    return {
+        Unconstrained: (kernels.ENTRIES, -np.inf, np.inf),
+        Nonnegative: (kernels.ENTRIES, 0.0, np.inf),
+        Simplex: (kernels.SIMPLEX, -np.inf, np.inf),
+        CappedSimplex: (kernels.CAPPED, -np.inf, np.inf),
+    }.get(kind)
 
 
 def column_settings(
@@ -65,9 +75,8 @@ def column_settings(
     if kind is None or rank > _LARGEST_RANK:
         return None
     number = dtype.type
-    steps = np.ascontiguousarray(np.broadcast_to(size, (rank, 1)).astype(dtype).ravel())
     return (
-        steps, kind[0], number(kind[1]), number(kind[2]),
+        _full((rank, 1), size, dtype).ravel(), kind[0], number(kind[1]), number(kind[2]),
         max_iter, number(tol * tol), number(FIRST_ALPHA), accelerated,
     )  # fmt: skip
 
@@ -85,7 +94,7 @@ def compiled_solve(
     kernels = _kernels()
     if kernels is None or len(q.terms) != 1:
         return None
-    by_column = q.column_separable
+    by_column = q.column_separable and constraint.separable is not None
     settings = (
         column_settings(constraint, len(M), M.dtype, size, max_iter, tol, accelerated)
         if by_column
@@ -95,18 +104,17 @@ def compiled_solve(
         return None
     A, B = q.terms[0]
     dtype = M.dtype.type
-    C = frozen(np.ascontiguousarray(np.broadcast_to(np.asarray(q.C, dtype=dtype), M.shape)))
+    C = frozen(_full(M.shape, q.C, M.dtype))
     M = frozen(np.ascontiguousarray(M))
     if by_column:
         if isinstance(A, float):
             return None
         out = np.empty(M.shape, M.dtype)
-        H = _matrix(float(B) * A, dtype)
+        H = padded(float(B) * A, dtype, EVEN, EVEN)
         r, n = M.shape
         width = max(128, int(_TASK / (2 * r * (r + 8) * max_iter + 1)))
         tasks = [(k, min(k + width, n)) for k in range(0, n, width)]
-        for _ in in_threads(lambda t: kernels.columns(H, C, M, out, *t, *settings), tasks):
-            pass
+        in_threads(lambda task: kernels.columns(H, C, M, out, *task, *settings), tasks)
         return out
     if M.size > _LARGEST_BLOCK:
         return None
@@ -121,7 +129,7 @@ def compiled_solve(
         dtype(scale),
         C,
         M,
-        frozen(np.ascontiguousarray(np.broadcast_to(size, M.shape))),
+        frozen(_full(M.shape, size, M.dtype)),
         *settings[1:],
     )
 
@@ -131,6 +139,13 @@ def frozen(M: NDArray) -> NDArray:
     view = M.view()
     view.flags.writeable = False
     return view
+
+
+def _full(shape: tuple[int, ...], value: Array | float, dtype: np.dtype) -> Array:
+    """A new array with the value everywhere; broadcasting takes several times as long to call."""
+    out = np.empty(shape, dtype)
+    out[...] = value
+    return out
 
 
 def _matrix(A: object, dtype: type[np.floating]) -> Array:

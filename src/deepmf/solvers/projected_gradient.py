@@ -72,7 +72,8 @@ class FastProjectedGradient(Solver):
         self, A: Array, constraint: Constraint, dtype: np.dtype, max_iter: int, tol: float
     ) -> tuple[Any, ...] | None:
         """See `Solver.column_kernel`."""
-        if type(self).solve is not FastProjectedGradient.solve:  # a subclass with its own steps
+        own = type(self).solve is not FastProjectedGradient.solve  # a subclass with its own steps
+        if own or constraint.separable is None:
             return None
         size = step_sizes(Quadratic.of(A=A.astype(dtype, copy=False)), constraint, self.scaled)
         if size is None:

@@ -29,16 +29,17 @@ def step_sizes(q: Quadratic, constraint: Constraint, scaled: bool) -> Array | No
     else:
         lipschitz = q.lipschitz()
         size = np.full((1, 1), 1 / lipschitz if lipschitz > 0 else np.inf)
-    return size if np.all((size > 0) & (size < np.inf)) else None
+    return size if size.min() > 0 and size.max() < np.inf else None
 
 
 def _own_steps(A: Side) -> Array:
     """1 / (lmax(A~) A_ii) for each i, or the one number of a multiple of the identity."""
     if isinstance(A, float):
         return np.array([1 / A if A > 0 else np.inf])
-    d = np.diag(A).astype(np.float64)
-    top = float(d.max(initial=0.0))
+    d = A.diagonal().astype(np.float64)
+    top = d.max()
     if not 0 < top < np.inf:
         return np.array([np.inf])
-    root = np.sqrt(np.maximum(d, _SMALLEST * top))
-    return 1 / (largest_eigenvalue(A / np.outer(root, root)) * root**2)
+    d = np.maximum(d, _SMALLEST * top)
+    root = np.sqrt(d)
+    return 1 / (largest_eigenvalue(A / root / root[:, None]) * d)

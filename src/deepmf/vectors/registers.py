@@ -1,0 +1,260 @@
+"""A vector register as a number of Numba's: v + w, v * w, load, store, choose.
+
+A vector is 64 bytes wide whatever the machine: where registers are narrower the compiler takes
+several for one.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.core.datamodel import models
+from numba.core.typing.templates import AbstractTemplate, infer_global, signature
+from numba.extending import intrinsic, lower_builtin, register_model
+
+BYTES = 64
+
+I32, I64 = ir.IntType(32), ir.IntType(64)
+
+
+class Vector(types.Type):
+    """As many numbers of one type as fit in 64 bytes."""
+
+    def __init__(self, dtype: Any) -> None:
+        self.dtype = dtype
+        super().__init__(name=f"Vector({dtype})")
+
+
+@register_model(Vector)
+class _VectorModel(models.PrimitiveModel):
+    def __init__(self, manager: Any, kind: Vector) -> None:
+        super().__init__(manager, kind, register(kind.dtype))
+
+
+def element(dtype: Any) -> Any:
+    """LLVM's name for float32 or float64."""
+    return ir.FloatType() if dtype == types.float32 else ir.DoubleType()
+
+
+def count(dtype: Any) -> int:
+    """Numbers of a type in a vector."""
+    return BYTES * 8 // dtype.bitwidth
+
+
+def register(dtype: Any, width: int | None = None) -> Any:
+    """LLVM's vector of a type, of 64 bytes unless told its number of entries."""
+    return ir.VectorType(element(dtype), width or count(dtype))
+
+
+# --- what goes into LLVM's code ------------------------------------------------------------
+
+
+def emit_splat(builder: Any, kind: Any, x: Any) -> Any:
+    """x in every entry."""
+    nothing = ir.Constant(kind, ir.Undefined)
+    first = builder.insert_element(nothing, x, ir.Constant(I32, 0))
+    return builder.shuffle_vector(first, nothing, ir.Constant(ir.VectorType(I32, kind.count), None))
+
+
+def emit_address(context: Any, builder: Any, kind: Any, array: Any, i: Any, j: Any) -> Any:
+    """Where entry (i, j) of a C-contiguous matrix is."""
+    view = context.make_array(kind)(context, builder, array)
+    row = builder.mul(i, cgutils.unpack_tuple(builder, view.shape)[1])
+    return builder.gep(view.data, [builder.add(row, j)])
+
+
+def emit_load(builder: Any, kind: Any, address: Any) -> Any:
+    """A vector from entries in a row, which need not begin at a multiple of 64 bytes."""
+    loaded = builder.load(builder.bitcast(address, kind.as_pointer()))
+    loaded.align = 8 if isinstance(kind.element, ir.DoubleType) else 4
+    return loaded
+
+
+def emit_store(builder: Any, v: Any, address: Any) -> None:
+    """A vector into entries in a row."""
+    stored = builder.store(v, builder.bitcast(address, v.type.as_pointer()))
+    stored.align = 8 if isinstance(v.type.element, ir.DoubleType) else 4
+
+
+def emit_call(builder: Any, name: str, result: Any, arguments: list[Any], **flags: Any) -> Any:
+    """One of LLVM's own functions."""
+    kind = ir.FunctionType(result, [a.type for a in arguments])
+    return builder.call(
+        cgutils.get_or_insert_function(builder.module, kind, name), arguments, **flags
+    )
+
+
+def emit_prefetch(builder: Any, address: Any) -> None:
+    """Ask for a cache line that will soon be read; addresses beyond the data do no harm."""
+    pointer = ir.IntType(8).as_pointer()
+    to_level_two, of_data = ir.Constant(I32, 2), ir.Constant(I32, 1)
+    arguments = [builder.bitcast(address, pointer), ir.Constant(I32, 0), to_level_two, of_data]
+    emit_call(builder, "llvm.prefetch.p0i8", ir.VoidType(), arguments)
+
+
+def suffix(kind: Any) -> str:
+    """How LLVM's functions of vectors name the type they work on."""
+    return f"v{kind.count}f{64 if isinstance(kind.element, ir.DoubleType) else 32}"
+
+
+# --- what kernels are written in -----------------------------------------------------------
+
+
+def _arithmetic(sign: Callable[..., Any], instruction: str) -> None:
+    @infer_global(sign)
+    class _OfTwoVectors(AbstractTemplate):
+        def generic(self, args: Any, kws: Any) -> Any:
+            alike = len(args) == 2 and isinstance(args[0], Vector) and args[0] == args[1]
+            return signature(args[0], *args) if alike else None
+
+    @lower_builtin(sign, Vector, Vector)
+    def _lower(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        return getattr(builder, instruction)(*args, flags=("contract",))
+
+
+for _sign, _instruction in (
+    (operator.add, "fadd"),
+    (operator.sub, "fsub"),
+    (operator.mul, "fmul"),
+    (operator.truediv, "fdiv"),
+):
+    _arithmetic(_sign, _instruction)
+
+
+@intrinsic
+def lanes(typing: Any, M: Any) -> Any:
+    """Entries of M in a vector, as a constant."""
+
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        return ir.Constant(I64, count(M.dtype))
+
+    return types.intp(M), codegen
+
+
+@intrinsic
+def splat(typing: Any, M: Any, x: Any) -> Any:
+    """x, x, ..., x, in M's type."""
+
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        return emit_splat(builder, register(M.dtype), args[1])
+
+    return Vector(M.dtype)(M, M.dtype), codegen
+
+
+@intrinsic
+def load(typing: Any, M: Any, i: Any, j: Any) -> Any:
+    """M[i, j], M[i, j + 1], ... of a C-contiguous matrix."""
+
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        address = emit_address(context, builder, sig.args[0], *args)
+        return emit_load(builder, register(M.dtype), address)
+
+    return Vector(M.dtype)(M, types.intp, types.intp), codegen
+
+
+@intrinsic
+def store(typing: Any, v: Any, M: Any, i: Any, j: Any) -> Any:
+    """v into M[i, j], M[i, j + 1], ...."""
+
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        address = emit_address(context, builder, sig.args[1], *args[1:])
+        emit_store(builder, args[0], address)
+        return context.get_dummy_value()
+
+    return types.void(v, M, types.intp, types.intp), codegen
+
+
+@intrinsic
+def prefetch(typing: Any, M: Any, i: Any, j: Any) -> Any:
+    """Ask for M[i, j], which will soon be read."""
+
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        emit_prefetch(builder, emit_address(context, builder, sig.args[0], *args))
+        return context.get_dummy_value()
+
+    return types.void(M, types.intp, types.intp), codegen
+
+
+@intrinsic
+def where_at_most(typing: Any, a: Any, b: Any, x: Any, y: Any) -> Any:
+    """x where a <= b, y elsewhere, and where a or b is NaN."""
+
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        return builder.select(builder.fcmp_ordered("<=", args[0], args[1]), args[2], args[3])
+
+    return x(a, b, x, y), codegen
+
+
+@intrinsic
+def maximum(typing: Any, a: Any, b: Any) -> Any:
+    """The larger of a and b; a where one of them is NaN."""
+
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        return builder.select(builder.fcmp_ordered("<", args[0], args[1]), args[1], args[0])
+
+    return a(a, b), codegen
+
+
+@intrinsic
+def minimum(typing: Any, a: Any, b: Any) -> Any:
+    """The smaller of a and b; a where one of them is NaN."""
+
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        return builder.select(builder.fcmp_ordered(">", args[0], args[1]), args[1], args[0])
+
+    return a(a, b), codegen
+
+
+@intrinsic
+def sqrt(typing: Any, v: Any) -> Any:
+    """The square root of each entry."""
+
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        kind = args[0].type
+        return emit_call(builder, f"llvm.sqrt.{suffix(kind)}", kind, [args[0]])
+
+    return v(v), codegen
+
+
+@intrinsic
+def total(typing: Any, v: Any) -> Any:
+    """The sum of the entries."""
+
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        return emit_total(builder, args[0])
+
+    return v.dtype(v), codegen
+
+
+def emit_total(builder: Any, v: Any) -> Any:
+    """The sum of a vector's entries, in whatever order is quickest."""
+    kind = v.type
+    name, nothing = f"llvm.vector.reduce.fadd.{suffix(kind)}", ir.Constant(kind.element, -0.0)
+    return emit_call(builder, name, kind.element, [nothing, v], fastmath=("reassoc",))
+
+
+def emit_totals(builder: Any, vectors: list[Any]) -> Any:
+    """The sums of the entries of each of some vectors (a power of two of them), side by side.
+
+    Neighbours are folded into one vector, half of the entries of each onto the other half, until
+    one is left: fewer instructions than so many sums.
+    """
+    chunk = vectors[0].type.count  # entries that belong to one sum and stand side by side
+    while chunk > 1:
+        half = chunk // 2
+        alone = len(vectors) == 1
+        pairs = [(v, v) for v in vectors] if alone else list(zip(vectors[::2], vectors[1::2]))
+        count = vectors[0].type.count * (1 if alone else 2)
+        first = [k for k in range(count) if k % chunk < half]
+        parts = [[ir.Constant(I32, k + shift) for k in first] for shift in (0, half)]
+        masks = [ir.Constant(ir.VectorType(I32, len(part)), part) for part in parts]
+        vectors = [
+            builder.fadd(*(builder.shuffle_vector(*pair, m) for m in masks)) for pair in pairs
+        ]
+        chunk = half
+    return vectors[0]

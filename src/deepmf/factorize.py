@@ -14,7 +14,6 @@ from deepmf.layout import Layout
 from deepmf.names import resolve_start
 from deepmf.panels import Panels, as_panels
 from deepmf.problem import Problem, build_problem
-from deepmf.quadratic import Array
 from deepmf.random_state import generator
 from deepmf.validation import check_matrix, check_scale, check_sign
 
@@ -40,6 +39,7 @@ def factorize(
     allow_negative: bool = False,
     callbacks: Callback | Sequence[Callback] | None = None,
     panel_size: int | None = None,
+    device: Any = None,
 ) -> Factorization:
     """Factor X into layers: X ~ W_1 H_1, W_1 ~ W_2 H_2, ..., W_{L-1} ~ W_L H_L.
 
@@ -47,10 +47,11 @@ def factorize(
 
     Parameters
     ----------
-    X : array, m x n, or Dataset
+    X : matrix, m x n, or Dataset
         float32 stays float32; other numbers become float64. Never copied if it is already floating.
-        A SciPy sparse array or matrix stays sparse (CSR is converted to CSC once). The layout of a
-        `Dataset`, as `deepmf.io.read` gives it, goes on to the result.
+        A SciPy sparse array or matrix stays sparse (CSR is converted to CSC once). A PyTorch tensor
+        is worked on where it is, and the factors are tensors there. The layout of a `Dataset`, as
+        `deepmf.io.read` gives it, goes on to the result.
     ranks : int or sequence of ints
         r_1, ..., r_L, one per layer, normally decreasing. One rank is single-layer NMF.
     model : str or Loss
@@ -90,6 +91,9 @@ def factorize(
         Called with a `Progress` after each sweep; a true return value stops the fit.
     panel_size : int, optional
         Columns of X worked on at a time. The result does not depend on it.
+    device : str or torch.device, optional
+        ``"cuda"``: work there on X, which is sent once if there is room and else block by block;
+        the factors come back in the kind that X is.
 
     Returns
     -------
@@ -108,7 +112,7 @@ def factorize(
     """
     layout = X.layout if isinstance(X, Dataset) else Layout()
     data = X.X if isinstance(X, Dataset) else X
-    data = check_scale(check_matrix(data, sparse_ok=True))
+    data = check_scale(check_matrix(data, sparse_ok=True, device=device))
     problem = build_problem(
         ranks, model, constraint_W, constraint_H, regularizer_W, regularizer_H, solver
     )
@@ -143,13 +147,10 @@ def _starts(init: object, problem: Problem, panels: Panels) -> list[Start | Give
 
 
 def _result(done: Fit, panels: Panels, problem: Problem, layout: Layout) -> Factorization:
-    def own_type(M: Array) -> Array:
-        return M.astype(panels.dtype, copy=False)
-
     s, coding = done.state, done.coding
     return Factorization(
-        W=[own_type(W) for W in s.W],
-        H=[panels.get_codes(), *(own_type(H) for H in s.H[1:])],
+        W=[panels.own(W) for W in s.W],
+        H=[panels.own(H) for H in (panels.get_codes(), *s.H[1:])],
         history=done.history,
         stop_reason=done.stop_reason,
         start=done.start,

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
+from deepmf.foreign import Foreign, as_foreign, on_device
 from deepmf.stored import Stored, as_stored
 
 _SAFE = {np.dtype(np.float64): (1e-100, 1e100), np.dtype(np.float32): (1e-12, 1e12)}
@@ -19,16 +20,27 @@ def is_sparse(X: Any) -> bool:
     return sparse.issparse(X)
 
 
-def check_matrix(X: Any, name: str = "X", sparse_ok: bool = False) -> Any:
-    """X as a finite float32 or float64 matrix; copied only if it must be converted.
+def check_matrix(X: Any, name: str = "X", sparse_ok: bool = False, device: Any = None) -> Any:
+    """X as a finite float32 or float64 matrix; copied only if it must be converted or sent.
 
-    An array, or where ``sparse_ok`` also a sparse array of compressed rows or columns, or a
-    `Stored` matrix for one on disk.
+    An array, a `Foreign` matrix for one of another library's or one sent to a device, or where
+    ``sparse_ok`` also a sparse array of compressed rows or columns, or a `Stored` matrix for one
+    on disk.
     """
+    X = as_foreign(X)
     X = as_stored(X) if sparse_ok else X
-    if isinstance(X, Stored):
-        _check_finite(X, name)
-        return X
+    if isinstance(X, Foreign):
+        X = X.checked(name)
+    elif not isinstance(X, Stored):
+        X = _check_array(X, name, sparse_ok)
+    if device is not None:
+        X = on_device(X, device)
+    _check_finite(X, name)
+    return X
+
+
+def _check_array(X: Any, name: str, sparse_ok: bool) -> Any:
+    """The same for what NumPy or SciPy can hold, but that its entries may not be finite."""
     if is_sparse(X) and not sparse_ok:
         raise TypeError(f"{name} is sparse, but must be an array here: pass {name}.toarray().")
     if np.ma.is_masked(X):
@@ -58,7 +70,6 @@ def check_matrix(X: Any, name: str = "X", sparse_ok: bool = False) -> Any:
                 A.dtype.kind == "f" and A.dtype.itemsize <= 4
             )  # float16, or the other byte order
             A = A.astype(np.float32 if short else np.float64)
-    _check_finite(A, name)
     return A
 
 
@@ -101,7 +112,8 @@ class _Found(NamedTuple):
 def _find(A: Any, test: Callable[[Any], Any]) -> _Found | None:
     """The entries of a matrix of any kind for which the test holds; it fails for zero."""
     count, first = 0, None
-    blocks: Iterable[tuple[int, Any]] = A.blocks() if isinstance(A, Stored) else [(0, A)]
+    apart = isinstance(A, Stored | Foreign)
+    blocks: Iterable[tuple[int, Any]] = A.blocks() if apart else [(0, A)]
     for start, block in blocks:
         if is_sparse(block):
             block = block.tocoo()
@@ -143,7 +155,9 @@ def check_sign(A: Any, name: str = "X") -> None:
         return
     found = _find(A, lambda values: values < 0)
     assert found is not None
-    clip = f"{name}.maximum(0)" if is_sparse(A) else f"np.maximum({name}, 0)"
+    clip = f"np.maximum({name}, 0)"
+    if is_sparse(A) or isinstance(A, Foreign):
+        clip = f"{name}.maximum(0)" if is_sparse(A) else f"{name}.clip(0)"
     raise ValueError(
         f"Negative values in data: {name} has {found.number} negative entries (first "
         f"{found.value:.3g} at row {found.row}, column {found.column}; smallest "

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,12 +68,16 @@ class Panels(ABC):
         """||X - B H_1||^2 for each B, from the residuals themselves, in one pass."""
 
     @abstractmethod
-    def get_codes(self) -> Array:
-        """H_1."""
+    def get_codes(self) -> Any:
+        """H_1, in the kind of array the panels work on."""
 
     @abstractmethod
-    def set_codes(self, H: Array) -> None:
+    def set_codes(self, H: Any) -> None:
         """Replace H_1."""
+
+    def own(self, M: Any) -> Any:
+        """A NumPy array, or what `get_codes` gave, as results hold it: of the data's kind."""
+        return M.astype(self.dtype, copy=False)
 
     # --- the starts --------------------------------------------------------------------------
 

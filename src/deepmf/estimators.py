@@ -205,7 +205,7 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         output = self._check_container(number)
         M, data = self._samples(X)
         if self.factorization_.problem.nonnegative and not self.allow_negative:
-            check_sign(M)
+            M = _nonnegative(M)
         codes = self.factorization_.encode(M.T, number, self.device).T
         codes = np.ascontiguousarray(codes) if isinstance(codes, np.ndarray) else codes
         kind = kind_of(X)
@@ -266,6 +266,8 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     def _matrix(self, X: Any, reset: bool) -> Any:
         """X as scikit-learn takes it; of another library's array only the width is looked at."""
         A = as_foreign(X)
+        if isinstance(A, Foreign) and A.lazy:
+            A = as_foreign(A.array.T).T  # as `factorize` sees it, so that both share its workers
         if not isinstance(A, Foreign):
             return validate_data(self, X, reset=reset, **_MATRIX)
         if reset:
@@ -322,6 +324,14 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         tags.input_tags.positive_only = not self._accepts_negative()
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+
+def _nonnegative(M: Any) -> Any:
+    """M, whose entries are not negative: a lazy matrix is looked at as it is computed."""
+    if isinstance(M, Foreign) and M.lazy:
+        return as_foreign(M.T.by_columns(_nonnegative)).T
+    check_sign(M)
+    return M
 
 
 def _norm(M: Any) -> float:

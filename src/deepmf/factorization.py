@@ -8,6 +8,7 @@ import zipfile
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from numbers import Integral
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from deepmf.files import write_whole
-from deepmf.foreign import as_numpy
+from deepmf.foreign import Foreign, as_foreign, as_numpy
 from deepmf.history import History
 from deepmf.layout import Layout
 from deepmf.metrics import links
@@ -25,7 +26,7 @@ from deepmf.parameters import Parametrized
 from deepmf.problem import Problem, problem_from_spec
 from deepmf.quadratic import Array
 from deepmf.solvers import FastProjectedGradient
-from deepmf.validation import check_matrix, check_scale
+from deepmf.validation import check_matrix, check_scale, check_whole
 
 _FORMAT = "deepmf factorization 1"
 _UNREADABLE = (
@@ -124,16 +125,24 @@ class Factorization:
 
         with the (A, G) that the model's own update of H_1 uses. Each column is solved by itself
         (unless H_1's constraint ties columns together, as `GroupedSparse` does). ``device`` is as
-        in `factorize`.
+        in `factorize`. Of a Dask array, nothing is computed before its codes are.
         """
         lifts = self._lifts(layer)
+        data = as_foreign(X)
+        if isinstance(data, Foreign) and data.lazy:
+            self._check_rows(data.checked("X").shape[0])
+            check_whole(data, self.problem.layers[0].constraint_H)
+            encode = replace(self, H=[np.empty((self.ranks[0], 0)), *self.H[1:]]).encode
+            rank = self.ranks[self._index(layer)]
+            return data.by_columns(partial(encode, layer=layer, device=device), rank)
         panels = self._coded(X, device)
         return _chain([panels.own(M) for M in lifts], panels.own(panels.get_codes()))
 
     def squared_error(self, X: Any, layer: int = 1, device: Any = None) -> float:
         """||X - W_l codes||^2 of data coded as `encode` does."""
         B = as_numpy(self.basis(layer)) @ _chain(self._lifts(layer), np.eye(self.ranks[0]))
-        return float(self._coded(X, device).residuals2([B])[0])
+        with self._coded(X, device) as panels:
+            return float(panels.residuals2([B])[0])
 
     def numpy(self) -> Factorization:
         """The same with NumPy's arrays, where the data were of another library or on a device."""
@@ -145,18 +154,32 @@ class Factorization:
         A, G, strength = self.encoder
         first = self.problem.layers[0]
         data = check_scale(check_matrix(X, sparse_ok=True, device=device), zero_ok=True)
+        self._check_rows(data.shape[0])
         panels = as_panels(data, None if first.constraint_H.separable else data.shape[1])
-        if panels.shape[0] != len(G):
-            raise ValueError(
-                f"X has {panels.shape[0]} rows, but the factorization was fitted to {len(G)}."
-            )
         coding = Coding(A, G, first.constraint_H, first.regularizer_H, strength)
         panels.begin(coding)
         panels.update(coding, FastProjectedGradient(), _ENCODE_ITER, _ENCODE_TOL)
         return panels
 
-    def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write everything to one ``.npz`` file without pickle; it appears whole or not at all."""
+    def _check_rows(self, rows: int) -> None:
+        fitted = len(self.encoder[1])
+        if rows != fitted:
+            raise ValueError(f"X has {rows} rows, but the factorization was fitted to {fitted}.")
+
+    def save(self, path: str | os.PathLike[str], codes: bool = True) -> Path:
+        """Write everything to one ``.npz`` file without pickle; it appears whole or not at all.
+
+        Parameters
+        ----------
+        path : path
+            The file; ``.npz`` is added where it is missing.
+        codes : bool
+            Whether H_1 goes into it. Without, the file is small and still codes data with `encode`.
+        """
+        if not codes:
+            none = np.empty((self.ranks[0], 0), as_numpy(self.W[0]).dtype)
+            layout = self.layout.of_samples(None)
+            return replace(self, H=[none, *self.H[1:]], layout=layout).save(path)
         target = Path(path)
         if target.suffix != ".npz":
             target = target.with_name(target.name + ".npz")

@@ -15,7 +15,7 @@ from deepmf.names import resolve_start
 from deepmf.panels import Panels, as_panels
 from deepmf.problem import Problem, build_problem
 from deepmf.random_state import generator
-from deepmf.validation import check_matrix, check_scale, check_sign
+from deepmf.validation import check_matrix, check_scale, check_sign, check_whole
 
 
 def factorize(
@@ -50,8 +50,9 @@ def factorize(
     X : matrix, m x n, or Dataset
         float32 stays float32; other numbers become float64. Never copied if it is already floating.
         A SciPy sparse array or matrix stays sparse (CSR is converted to CSC once). A PyTorch tensor
-        is worked on where it is, and the factors are tensors there. The layout of a `Dataset`, as
-        `deepmf.io.read` gives it, goes on to the result.
+        is worked on where it is, and the factors are tensors there. A Dask array is worked on by
+        the workers of the `distributed.Client` in use, and ``H[0]`` is one too. The layout of a
+        `Dataset`, as `deepmf.io.read` gives it, goes on to the result.
     ranks : int or sequence of ints
         r_1, ..., r_L, one per layer, normally decreasing. One rank is single-layer NMF.
     model : str or Loss
@@ -112,12 +113,10 @@ def factorize(
     """
     layout = X.layout if isinstance(X, Dataset) else Layout()
     data = X.X if isinstance(X, Dataset) else X
-    data = check_scale(check_matrix(data, sparse_ok=True, device=device))
+    data = check_matrix(data, sparse_ok=True, device=device)
     problem = build_problem(
         ranks, model, constraint_W, constraint_H, regularizer_W, regularizer_H, solver
     )
-    if problem.nonnegative and not allow_negative:
-        check_sign(data)
     control = Control(
         max_iter=max_iter,
         tol=tol,
@@ -127,12 +126,16 @@ def factorize(
         augment=augment,
         callbacks=(callbacks,) if callable(callbacks) else callbacks,
     )
+    check_whole(data, problem.layers[0].constraint_H)
     if panel_size is None and problem.layers[0].constraint_H.separable is None:
         panel_size = data.shape[1]  # a set that ties all columns of H_1 needs them in one panel
-    panels = as_panels(data, panel_size)
-    starts = _starts(init, problem, panels)
-    done = fit(panels, problem, starts, control, generator(random_state))
-    return _result(done, panels, problem, layout)
+    check_scale(data)
+    if problem.nonnegative and not allow_negative:
+        check_sign(data)
+    with as_panels(data, panel_size) as panels:
+        starts = _starts(init, problem, panels)
+        done = fit(panels, problem, starts, control, generator(random_state))
+        return _result(done, panels, problem, layout)
 
 
 def _starts(init: object, problem: Problem, panels: Panels) -> list[Start | Given]:

@@ -6,14 +6,17 @@ No library is imported unless an array comes from it.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from importlib import import_module
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-_KINDS = {"torch": ("deepmf.panels.tensor_data", "TensorData")}
+_KINDS = {
+    "torch": ("deepmf.panels.tensor_data", "TensorData"),
+    "dask": ("deepmf.panels.dask_data", "DaskData"),
+}
 """Where the `Foreign` of a library's arrays is; it is called with such an array."""
 
 
@@ -25,6 +28,8 @@ class Foreign(ABC):
     """
 
     ndim = 2
+    lazy: ClassVar[bool] = False
+    """Whether entries are not there yet: they are then looked at when panels load them."""
     array: Any
     """The array itself."""
     shape: tuple[int, int]
@@ -59,6 +64,18 @@ class Foreign(ABC):
     def blocks(self) -> Iterator[tuple[int, NDArray]]:
         """First column and content of each block of columns, to look for bad entries in."""
 
+    def search(self, look: Callable[[NDArray], Any]) -> Iterator[tuple[int, int, Any]]:
+        """First row and column of each block, and what a function finds in it."""
+        for start, block in self.blocks():
+            yield 0, start, look(block)
+
+    def by_columns(self, function: Callable[[NDArray], NDArray], rows: int | None = None) -> Any:
+        """A lazy kind's array of what a function gives for each block of columns.
+
+        It has so many rows, by default those of X.
+        """
+        raise NotImplementedError(f"{type(self).__name__} is not lazy.")
+
     @abstractmethod
     def numpy(self) -> NDArray:
         """All of it as a NumPy array."""
@@ -78,6 +95,8 @@ def as_foreign(X: Any) -> Any:
         return X
     for base in type(X).__mro__:
         library = base.__module__.partition(".")[0]
+        if library == "xarray" and type(X).__name__ == "DataArray" and X.chunks:
+            return as_foreign(X.data)
         if library in _KINDS:
             return _kind(library)(X)
     return X
@@ -96,7 +115,8 @@ def times(X: Any, M: NDArray) -> Any:
 
 def on_device(X: Any, device: Any) -> Foreign:
     """A matrix sent to a device of PyTorch's; results come back in the kind it is of now."""
-    sent: Foreign = _kind("torch").sent(X, device)
+    lazy = isinstance(X, Foreign) and X.lazy
+    sent: Foreign = X.on(device) if lazy else _kind("torch").sent(X, device)
     return sent
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,6 +53,15 @@ class Panels(ABC):
     count: int
     """Number of panels."""
 
+    def close(self) -> None:  # noqa: B027
+        """Let go of what is held elsewhere; the panels are of no use after it."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
     # --- the fit -----------------------------------------------------------------------------
 
     @abstractmethod
@@ -92,6 +101,11 @@ class Panels(ABC):
     @abstractmethod
     def dot(self, G: Array, index: NDArray[np.intp] | None = None) -> Array:
         """G'X (k x n), or of some columns of X."""
+
+    def halves_norms2(self, G: Array) -> Array:
+        """||(G'X)_+||^2 and ||(G'X)_-||^2 for each row of G'X, 2 x k."""
+        GtX = self.dot(G)
+        return np.array([np.sum(np.maximum(s * GtX, 0) ** 2, axis=1) for s in (1, -1)])
 
     @abstractmethod
     def leading(self, k: int, members: NDArray[np.bool_] | None = None) -> tuple[Array, Array]:

@@ -41,7 +41,7 @@ LEVELS = {
     "estimators": 11,
 }
 # Leaves that any level may use: they import nothing of the numerics.
-HELPERS = {"files", "random_state", "stored", "threads", "validation"}
+HELPERS = {"files", "foreign", "random_state", "stored", "threads", "validation"}
 
 
 def part(path: Path) -> str:
@@ -165,7 +165,7 @@ def loaded_after(code: str) -> set[str]:
 def test_importing_loads_neither_scikit_learn_nor_matplotlib():
     loaded = loaded_after("import deepmf; deepmf.factorize, deepmf.MinVolume")
     assert "numpy" in loaded
-    assert loaded.isdisjoint({"sklearn", "matplotlib", "pandas"})
+    assert loaded.isdisjoint({"sklearn", "matplotlib", "pandas", "torch", "dask"})
 
 
 def test_the_command_line_starts_without_what_is_slow_to_load():
@@ -179,7 +179,7 @@ def test_a_converging_fit_loads_neither():
     loaded = loaded_after(
         "import numpy as np, deepmf; deepmf.factorize(np.ones((3, 4)) + np.eye(3, 4), [2], tol=0.5)"
     )
-    assert loaded.isdisjoint({"sklearn", "matplotlib", "pandas"})
+    assert loaded.isdisjoint({"sklearn", "matplotlib", "pandas", "torch", "dask"})
 
 
 def test_the_estimator_is_there_when_asked_for():

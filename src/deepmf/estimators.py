@@ -19,6 +19,7 @@ from deepmf.dataset import Dataset
 from deepmf.factorization import Factorization, layer_number
 from deepmf.factorize import factorize
 from deepmf.fit import Callback
+from deepmf.foreign import Foreign, as_foreign, as_numpy, times
 from deepmf.history import History
 from deepmf.io.arrange import names_array
 from deepmf.io.containers import (
@@ -76,6 +77,8 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         Makes random starts reproducible.
     callbacks : callable or list of callables
         Called after every sweep; a true return value stops the fit.
+    device : str or torch.device, optional
+        ``"cuda"``: work there, for `fit`, `transform` and `score`.
 
     Attributes
     ----------
@@ -125,6 +128,7 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         allow_negative: bool = False,
         random_state: Any = None,
         callbacks: Callback | Sequence[Callback] | None = None,
+        device: Any = None,
     ) -> None:
         self.ranks = ranks
         self.model = model
@@ -144,6 +148,7 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self.allow_negative = allow_negative
         self.random_state = random_state
         self.callbacks = callbacks
+        self.device = device
 
     def fit(self, X: Any, y: object = None) -> Self:
         """Fit the layers; y is ignored.
@@ -151,14 +156,15 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         Parameters
         ----------
         X : matrix, n_samples x n_features, or AnnData, xarray.DataArray, deepmf Dataset
-            Dense or sparse, with names where X is a DataFrame. Of an AnnData object, obs are the
-            samples and var the features; of an xarray cube, pixels with data are the samples and
-            bands the features. Their names and coordinates go to ``factorization_.layout``.
+            Dense, sparse or a tensor, with names where X is a DataFrame. Of an AnnData object, obs
+            are the samples and var the features; of an xarray cube, pixels with data are the
+            samples and bands the features. Their names and coordinates go to
+            ``factorization_.layout``.
         y : ignored
         """
         kind, data = kind_of(X), as_dataset(X)
         given = X if data is None else data.X.T
-        M = check_matrix(validate_data(self, given, **_MATRIX), sparse_ok=True)
+        M = check_matrix(self._matrix(given, reset=True), sparse_ok=True)
         # Clones: parameters set after the fit must not change what was fitted.
         settings = {
             name: value if name in ("init", "callbacks") else clone(value, safe=False)
@@ -177,8 +183,7 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self.stop_reason_ = f.stop_reason
         self.n_iter_ = f.n_iter
         error = float(f.history.data_errors[-1, self.layer_ - 1])
-        norm = np.linalg.norm(M.data if is_sparse(M) else M)
-        self.reconstruction_err_ = float(norm) * error**0.5
+        self.reconstruction_err_ = _norm(M) * error**0.5
         self._n_features_out = f.ranks[self.layer_ - 1]
         return self
 
@@ -200,8 +205,9 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         output = self._check_container(number)
         M, data = self._samples(X)
         if self.factorization_.problem.nonnegative and not self.allow_negative:
-            check_sign(M)
-        codes = np.ascontiguousarray(self.factorization_.encode(M.T, number).T)
+            M = _nonnegative(M)
+        codes = self.factorization_.encode(M.T, number, self.device).T
+        codes = np.ascontiguousarray(codes) if isinstance(codes, np.ndarray) else codes
         kind = kind_of(X)
         if data is None or output not in ("default", "pandas" if kind == "anndata" else "default"):
             return codes
@@ -219,7 +225,7 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             raise ValueError(
                 f"codes has shape {codes.shape}; layer {number} needs (n_samples, {rank})."
             )
-        return codes @ self.factorization_.basis(number).T
+        return times(codes, as_numpy(self.factorization_.basis(number)).T)
 
     def components(self, layer: int) -> Any:
         """The layer's components, one per row.
@@ -231,7 +237,7 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         return components_as(self._fitted_kind, f.basis(number).T, f.layout, self._names(number))
 
     @property
-    def components_(self) -> Array:
+    def components_(self) -> Any:
         """Components of the estimator's layer, one per row, as an array."""
         check_is_fitted(self)
         return self.factorization_.basis(self.layer_).T
@@ -245,16 +251,34 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         """Minus the mean squared error of X's approximation in the estimator's layer."""
         check_is_fitted(self)
         M, _ = self._samples(X)
-        return -self.factorization_.squared_error(M.T, self.layer_) / (M.shape[0] * M.shape[1])
+        error = self.factorization_.squared_error(M.T, self.layer_, self.device)
+        return -error / (M.shape[0] * M.shape[1])
 
     def _samples(self, X: Any) -> tuple[Any, Dataset | None]:
         """X as a matrix with the features of the fit, and the data set it came from."""
         data = as_dataset(X)
         if data is None:
-            return validate_data(self, X, reset=False, **_MATRIX), None
+            return self._matrix(X, reset=False), None
         fitted = self.factorization_.layout
         check_same_features(data.layout, fitted, data.X.shape, self.n_features_in_)
         return check_array(data.X.T, **_MATRIX), data
+
+    def _matrix(self, X: Any, reset: bool) -> Any:
+        """X as scikit-learn takes it; of another library's array only the width is looked at."""
+        A = as_foreign(X)
+        if isinstance(A, Foreign) and A.lazy:
+            A = as_foreign(A.array.T).T  # as `factorize` sees it, so that both share its workers
+        if not isinstance(A, Foreign):
+            return validate_data(self, X, reset=reset, **_MATRIX)
+        if reset:
+            self.n_features_in_ = A.shape[-1]
+            vars(self).pop("feature_names_in_", None)  # of an earlier fit
+        elif A.shape[-1] != self.n_features_in_:
+            raise ValueError(
+                f"X has {A.shape[-1]} features, but {type(self).__name__} is expecting "
+                f"{self.n_features_in_} features as input."
+            )
+        return A
 
     def _layout_of_table(self, X: Any) -> Layout:
         """Names of a DataFrame's columns and rows."""
@@ -300,3 +324,18 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         tags.input_tags.positive_only = not self._accepts_negative()
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+
+def _nonnegative(M: Any) -> Any:
+    """M, whose entries are not negative: a lazy matrix is looked at as it is computed."""
+    if isinstance(M, Foreign) and M.lazy:
+        return as_foreign(M.T.by_columns(_nonnegative)).T
+    check_sign(M)
+    return M
+
+
+def _norm(M: Any) -> float:
+    """||M||, of a matrix of any kind."""
+    if isinstance(M, Foreign):
+        return M.norm()
+    return float(np.linalg.norm(M.data if is_sparse(M) else M))

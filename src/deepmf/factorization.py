@@ -7,7 +7,8 @@ import os
 import zipfile
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from numbers import Integral
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from deepmf.files import write_whole
+from deepmf.foreign import Foreign, as_foreign, as_numpy
 from deepmf.history import History
 from deepmf.layout import Layout
 from deepmf.metrics import links
@@ -24,7 +26,7 @@ from deepmf.parameters import Parametrized
 from deepmf.problem import Problem, problem_from_spec
 from deepmf.quadratic import Array
 from deepmf.solvers import FastProjectedGradient
-from deepmf.validation import check_matrix, check_scale
+from deepmf.validation import check_matrix, check_scale, check_whole
 
 _FORMAT = "deepmf factorization 1"
 _UNREADABLE = (
@@ -54,7 +56,8 @@ class Factorization:
     Attributes
     ----------
     W, H : lists of arrays
-        ``W[l]`` is m x r_{l+1}, ``H[0]`` is r_1 x n, ``H[l]`` is r_{l+1} x r_l.
+        ``W[l]`` is m x r_{l+1}, ``H[0]`` is r_1 x n, ``H[l]`` is r_{l+1} x r_l; of the kind of the
+        data, see `numpy`.
     history : History
         Per sweep: objective, errors of both kinds per layer, time.
     stop_reason : {"tol", "max_iter", "max_time", "callback", "diverged"}
@@ -69,8 +72,8 @@ class Factorization:
         What is known of the data's rows and columns: names, wavelengths, pictures.
     """
 
-    W: list[Array]
-    H: list[Array]
+    W: list[Any]
+    H: list[Any]
     history: History
     stop_reason: str
     weights: Array
@@ -95,65 +98,94 @@ class Factorization:
         """Number of sweeps."""
         return len(self.history) - 1
 
-    def basis(self, layer: int) -> Array:
+    def basis(self, layer: int) -> Any:
         """W_l, the layer's components as columns."""
         return self.W[self._index(layer)]
 
-    def codes(self, layer: int) -> Array:
+    def codes(self, layer: int) -> Any:
         """H_l ... H_1: how much of each of the layer's components every data point holds."""
-        return self._lift(self._index(layer), self.H[0])
+        return _chain(self.H[1 : self._index(layer) + 1], self.H[0])
 
     def links(self, layer: int) -> Array:
         """H_l(i, j) / sum_i H_l(i, j): share of component i in component j of the layer before."""
         if self._index(layer) == 0:
             raise ValueError("Layer 1 links components to data points: these are its codes.")
-        return links(self.H[self._index(layer)])
+        return links(as_numpy(self.H[self._index(layer)]))
 
-    def reconstruct(self, layer: int) -> Array:
+    def reconstruct(self, layer: int) -> Any:
         """W_l H_l ... H_1, the layer's approximation of X."""
         return self.basis(layer) @ self.codes(layer)
 
-    def encode(self, X: Any, layer: int = 1) -> Array:
-        """Codes of new data points under the fitted components.
+    def encode(self, X: Any, layer: int = 1, device: Any = None) -> Any:
+        """Codes of new data points under the fitted components, in the kind that X is.
 
         ::
 
             argmin over H in H_1's set of 1/2 <H, A H> - <G'X, H>,    lifted by H_l ... H_2
 
         with the (A, G) that the model's own update of H_1 uses. Each column is solved by itself
-        (unless H_1's constraint ties columns together, as `GroupedSparse` does).
+        (unless H_1's constraint ties columns together, as `GroupedSparse` does). ``device`` is as
+        in `factorize`. Of a Dask array, nothing is computed before its codes are.
         """
-        return self._lift(self._index(layer), self._coded(X).get_codes())
+        lifts = self._lifts(layer)
+        data = as_foreign(X)
+        if isinstance(data, Foreign) and data.lazy:
+            self._check_rows(data.checked("X").shape[0])
+            check_whole(data, self.problem.layers[0].constraint_H)
+            encode = replace(self, H=[np.empty((self.ranks[0], 0)), *self.H[1:]]).encode
+            rank = self.ranks[self._index(layer)]
+            return data.by_columns(partial(encode, layer=layer, device=device), rank)
+        panels = self._coded(X, device)
+        return _chain([panels.own(M) for M in lifts], panels.own(panels.get_codes()))
 
-    def squared_error(self, X: Any, layer: int = 1) -> float:
+    def squared_error(self, X: Any, layer: int = 1, device: Any = None) -> float:
         """||X - W_l codes||^2 of data coded as `encode` does."""
-        k = self._index(layer)
-        return float(
-            self._coded(X).residuals2([self.W[k] @ self._lift(k, np.eye(self.ranks[0]))])[0]
-        )
+        B = as_numpy(self.basis(layer)) @ _chain(self._lifts(layer), np.eye(self.ranks[0]))
+        with self._coded(X, device) as panels:
+            return float(panels.residuals2([B])[0])
 
-    def _coded(self, X: Any) -> Panels:
+    def numpy(self) -> Factorization:
+        """The same with NumPy's arrays, where the data were of another library or on a device."""
+        W, H = ([as_numpy(M) for M in factors] for factors in (self.W, self.H))
+        return replace(self, W=W, H=H)
+
+    def _coded(self, X: Any, device: Any) -> Panels:
         """New data with their codes in the first layer."""
         A, G, strength = self.encoder
         first = self.problem.layers[0]
-        data = check_scale(check_matrix(X, sparse_ok=True), zero_ok=True)
+        data = check_scale(check_matrix(X, sparse_ok=True, device=device), zero_ok=True)
+        self._check_rows(data.shape[0])
         panels = as_panels(data, None if first.constraint_H.separable else data.shape[1])
-        if panels.shape[0] != len(G):
-            raise ValueError(
-                f"X has {panels.shape[0]} rows, but the factorization was fitted to {len(G)}."
-            )
         coding = Coding(A, G, first.constraint_H, first.regularizer_H, strength)
         panels.begin(coding)
         panels.update(coding, FastProjectedGradient(), _ENCODE_ITER, _ENCODE_TOL)
         return panels
 
-    def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write everything to one ``.npz`` file without pickle; it appears whole or not at all."""
+    def _check_rows(self, rows: int) -> None:
+        fitted = len(self.encoder[1])
+        if rows != fitted:
+            raise ValueError(f"X has {rows} rows, but the factorization was fitted to {fitted}.")
+
+    def save(self, path: str | os.PathLike[str], codes: bool = True) -> Path:
+        """Write everything to one ``.npz`` file without pickle; it appears whole or not at all.
+
+        Parameters
+        ----------
+        path : path
+            The file; ``.npz`` is added where it is missing.
+        codes : bool
+            Whether H_1 goes into it. Without, the file is small and still codes data with `encode`.
+        """
+        if not codes:
+            none = np.empty((self.ranks[0], 0), as_numpy(self.W[0]).dtype)
+            layout = self.layout.of_samples(None)
+            return replace(self, H=[none, *self.H[1:]], layout=layout).save(path)
         target = Path(path)
         if target.suffix != ".npz":
             target = target.with_name(target.name + ".npz")
-        arrays: dict[str, Array] = {f"W{k}": M for k, M in enumerate(self.W, start=1)}
-        arrays |= {f"H{k}": M for k, M in enumerate(self.H, start=1)}
+        plain = self.numpy()
+        arrays: dict[str, Array] = {f"W{k}": M for k, M in enumerate(plain.W, start=1)}
+        arrays |= {f"H{k}": M for k, M in enumerate(plain.H, start=1)}
         arrays |= {f"history_{name}": a for name, a in self.history.to_dict().items()}
         A, G, strength = self.encoder
         arrays |= {"weights": self.weights, "encoder_A": A, "encoder_G": G}
@@ -224,13 +256,19 @@ class Factorization:
             f"{self.stop_reason}; relative squared data errors {error}"
         )
 
-    def _lift(self, k: int, H: Array) -> Array:
-        for M in self.H[1 : k + 1]:
-            H = M @ H
-        return H
+    def _lifts(self, layer: int) -> list[Array]:
+        """H_2, ..., H_l as NumPy's arrays."""
+        return [as_numpy(M) for M in self.H[1 : self._index(layer) + 1]]
 
     def _index(self, layer: int) -> int:
         return layer_number(layer, self.depth) - 1
+
+
+def _chain(factors: Sequence[Any], H: Any) -> Any:
+    """H_l ... H_2 H, from H_2, ..., H_l."""
+    for M in factors:
+        H = M @ H
+    return H
 
 
 def _check_parts(f: Factorization) -> None:

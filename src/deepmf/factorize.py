@@ -14,9 +14,8 @@ from deepmf.layout import Layout
 from deepmf.names import resolve_start
 from deepmf.panels import Panels, as_panels
 from deepmf.problem import Problem, build_problem
-from deepmf.quadratic import Array
 from deepmf.random_state import generator
-from deepmf.validation import check_matrix, check_scale, check_sign
+from deepmf.validation import check_matrix, check_scale, check_sign, check_whole
 
 
 def factorize(
@@ -40,6 +39,7 @@ def factorize(
     allow_negative: bool = False,
     callbacks: Callback | Sequence[Callback] | None = None,
     panel_size: int | None = None,
+    device: Any = None,
 ) -> Factorization:
     """Factor X into layers: X ~ W_1 H_1, W_1 ~ W_2 H_2, ..., W_{L-1} ~ W_L H_L.
 
@@ -47,9 +47,11 @@ def factorize(
 
     Parameters
     ----------
-    X : array, m x n, or Dataset
+    X : matrix, m x n, or Dataset
         float32 stays float32; other numbers become float64. Never copied if it is already floating.
-        A SciPy sparse array or matrix stays sparse (CSR is converted to CSC once). The layout of a
+        A SciPy sparse array or matrix stays sparse (CSR is converted to CSC once). A PyTorch tensor
+        is worked on where it is, and the factors are tensors there. A Dask array is worked on by
+        the workers of the `distributed.Client` in use, and ``H[0]`` is one too. The layout of a
         `Dataset`, as `deepmf.io.read` gives it, goes on to the result.
     ranks : int or sequence of ints
         r_1, ..., r_L, one per layer, normally decreasing. One rank is single-layer NMF.
@@ -90,6 +92,9 @@ def factorize(
         Called with a `Progress` after each sweep; a true return value stops the fit.
     panel_size : int, optional
         Columns of X worked on at a time. The result does not depend on it.
+    device : str or torch.device, optional
+        ``"cuda"``: work there on X, which is sent once if there is room and else block by block;
+        the factors come back in the kind that X is.
 
     Returns
     -------
@@ -108,12 +113,10 @@ def factorize(
     """
     layout = X.layout if isinstance(X, Dataset) else Layout()
     data = X.X if isinstance(X, Dataset) else X
-    data = check_scale(check_matrix(data, sparse_ok=True))
+    data = check_matrix(data, sparse_ok=True, device=device)
     problem = build_problem(
         ranks, model, constraint_W, constraint_H, regularizer_W, regularizer_H, solver
     )
-    if problem.nonnegative and not allow_negative:
-        check_sign(data)
     control = Control(
         max_iter=max_iter,
         tol=tol,
@@ -123,12 +126,16 @@ def factorize(
         augment=augment,
         callbacks=(callbacks,) if callable(callbacks) else callbacks,
     )
+    check_whole(data, problem.layers[0].constraint_H)
     if panel_size is None and problem.layers[0].constraint_H.separable is None:
         panel_size = data.shape[1]  # a set that ties all columns of H_1 needs them in one panel
-    panels = as_panels(data, panel_size)
-    starts = _starts(init, problem, panels)
-    done = fit(panels, problem, starts, control, generator(random_state))
-    return _result(done, panels, problem, layout)
+    check_scale(data)
+    if problem.nonnegative and not allow_negative:
+        check_sign(data)
+    with as_panels(data, panel_size) as panels:
+        starts = _starts(init, problem, panels)
+        done = fit(panels, problem, starts, control, generator(random_state))
+        return _result(done, panels, problem, layout)
 
 
 def _starts(init: object, problem: Problem, panels: Panels) -> list[Start | Given]:
@@ -143,13 +150,10 @@ def _starts(init: object, problem: Problem, panels: Panels) -> list[Start | Give
 
 
 def _result(done: Fit, panels: Panels, problem: Problem, layout: Layout) -> Factorization:
-    def own_type(M: Array) -> Array:
-        return M.astype(panels.dtype, copy=False)
-
     s, coding = done.state, done.coding
     return Factorization(
-        W=[own_type(W) for W in s.W],
-        H=[panels.get_codes(), *(own_type(H) for H in s.H[1:])],
+        W=[panels.own(W) for W in s.W],
+        H=[panels.own(H) for H in (panels.get_codes(), *s.H[1:])],
         history=done.history,
         stop_reason=done.stop_reason,
         start=done.start,

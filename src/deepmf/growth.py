@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from deepmf.constraints import Constraint
+from deepmf.foreign import as_numpy
 from deepmf.init import Start, StartError
 from deepmf.panels import Coding, DensePanels, Panels
 from deepmf.problem import Problem
@@ -103,7 +104,8 @@ def check_given(Ws: object, Hs: object, problem: Problem, panels: Panels) -> Giv
     """
     depth = len(problem.layers)
     lists: list[Any] = [
-        [M] if depth == 1 and isinstance(M, np.ndarray) and M.ndim == 2 else M for M in (Ws, Hs)
+        [M] if depth == 1 and isinstance(M, np.ndarray) and M.ndim == 2 else M
+        for M in (as_numpy(Ws), as_numpy(Hs))
     ]
     for name, factors in zip("WH", lists):
         if not isinstance(factors, list | tuple) or len(factors) != depth:
@@ -130,7 +132,7 @@ def _checked(
     what: str, given: object, shape: tuple[int, int], dtype: np.dtype, zero_ok: bool = False
 ) -> Array:
     """A finite float64 matrix of this shape, of a size the data's type can square."""
-    M = check_matrix(given, what)
+    M = check_matrix(as_numpy(given), what)
     if M.shape != shape:
         raise ValueError(f"{what} has shape {M.shape}; expected {shape}.")
     check_scale(M, what, zero_ok, dtype)

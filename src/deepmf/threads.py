@@ -6,19 +6,21 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import cache
 from typing import TypeVar, cast
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
 
-_limit: int | None = None
+_limit: ContextVar[int | None] = ContextVar("_limit", default=None)
 
 
 def thread_count() -> int:
     """Threads to use: the limit set here, else OMP_NUM_THREADS, else the cores this process has."""
-    if _limit is not None:
-        return _limit
+    limit = _limit.get()
+    if limit is not None:
+        return limit
     asked = os.environ.get("OMP_NUM_THREADS", "")
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     return max(1, int(asked)) if asked.isdecimal() else cores or 1
@@ -26,13 +28,12 @@ def thread_count() -> int:
 
 @contextmanager
 def limit_threads(count: int) -> Iterator[None]:
-    """Use at most so many threads inside."""
-    global _limit
-    before, _limit = _limit, count
+    """Use at most so many threads inside, for work that this thread hands out."""
+    before = _limit.set(count)
     try:
         yield
     finally:
-        _limit = before
+        _limit.reset(before)
 
 
 def in_threads(work: Callable[[Task], Result], tasks: Sequence[Task]) -> list[Result]:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
 
+from deepmf.foreign import Foreign, as_foreign, on_device
 from deepmf.stored import Stored, as_stored
 
 _SAFE = {np.dtype(np.float64): (1e-100, 1e100), np.dtype(np.float32): (1e-12, 1e12)}
@@ -19,16 +21,28 @@ def is_sparse(X: Any) -> bool:
     return sparse.issparse(X)
 
 
-def check_matrix(X: Any, name: str = "X", sparse_ok: bool = False) -> Any:
-    """X as a finite float32 or float64 matrix; copied only if it must be converted.
+def check_matrix(X: Any, name: str = "X", sparse_ok: bool = False, device: Any = None) -> Any:
+    """X as a finite float32 or float64 matrix; copied only if it must be converted or sent.
 
-    An array, or where ``sparse_ok`` also a sparse array of compressed rows or columns, or a
-    `Stored` matrix for one on disk.
+    An array, a `Foreign` matrix for one of another library's or one sent to a device, or where
+    ``sparse_ok`` also a sparse array of compressed rows or columns, or a `Stored` matrix for one
+    on disk.
     """
+    X = as_foreign(X)
     X = as_stored(X) if sparse_ok else X
-    if isinstance(X, Stored):
-        _check_finite(X, name)
-        return X
+    if isinstance(X, Foreign):
+        X = X.checked(name)
+    elif not isinstance(X, Stored):
+        X = check_array(X, name, sparse_ok)
+    if device is not None:
+        X = on_device(X, device)
+    if not isinstance(X, Foreign) or not X.lazy:
+        check_finite(X, name)
+    return X
+
+
+def check_array(X: Any, name: str, sparse_ok: bool) -> Any:
+    """The same for what NumPy or SciPy can hold, but that its entries may not be finite."""
     if is_sparse(X) and not sparse_ok:
         raise TypeError(f"{name} is sparse, but must be an array here: pass {name}.toarray().")
     if np.ma.is_masked(X):
@@ -39,10 +53,7 @@ def check_matrix(X: Any, name: str = "X", sparse_ok: bool = False) -> Any:
         A = X if is_sparse(X) else np.asarray(X)
     except ValueError:
         raise ValueError(f"{name} is not a matrix: its rows differ in length.") from None
-    if np.iscomplexobj(A):
-        raise TypeError(f"{name} is complex ({A.dtype}); pass its real part or its modulus.")
-    if A.dtype.kind not in "buif":
-        raise TypeError(f"{name} must hold real numbers, got an array of dtype {A.dtype}.")
+    dtype = check_dtype(A.dtype, name)
     if A.ndim != 2:
         raise ValueError(
             f"{name} must be a matrix (2-D), got shape {A.shape}; "
@@ -52,14 +63,20 @@ def check_matrix(X: Any, name: str = "X", sparse_ok: bool = False) -> Any:
         raise ValueError(f"{name} is empty: its shape is {A.shape}.")
     if is_sparse(A):
         A = _compressed(A, name)
-    if A.dtype not in _SAFE:
-        with np.errstate(over="ignore"):  # long doubles past float64 are named just below
-            short = (
-                A.dtype.kind == "f" and A.dtype.itemsize <= 4
-            )  # float16, or the other byte order
-            A = A.astype(np.float32 if short else np.float64)
-    _check_finite(A, name)
+    if A.dtype != dtype:
+        with np.errstate(over="ignore"):  # long doubles past float64 are not finite then
+            A = A.astype(dtype)
     return A
+
+
+def check_dtype(dtype: np.dtype, name: str) -> np.dtype:
+    """The type in which numbers of this one are worked on: float32 if they are short floats."""
+    if dtype.kind == "c":
+        raise TypeError(f"{name} is complex ({dtype}); pass its real part or its modulus.")
+    if dtype.kind not in "buif":
+        raise TypeError(f"{name} must hold real numbers, got an array of dtype {dtype}.")
+    short = dtype.kind == "f" and dtype.itemsize <= 4  # float16 too, in either byte order
+    return np.dtype(np.float32 if short else np.float64)
 
 
 def _compressed(A: Any, name: str) -> Any:
@@ -76,7 +93,8 @@ def _compressed(A: Any, name: str) -> Any:
     return A
 
 
-def _check_finite(A: Any, name: str) -> None:
+def check_finite(A: Any, name: str) -> None:
+    """Refuse entries that are NaN or infinite, saying which."""
     with np.errstate(over="ignore", invalid="ignore"):
         total = A.sum()
     if np.isfinite(total):
@@ -100,22 +118,35 @@ class _Found(NamedTuple):
 
 def _find(A: Any, test: Callable[[Any], Any]) -> _Found | None:
     """The entries of a matrix of any kind for which the test holds; it fails for zero."""
+    look = partial(_find_in, test=test)
+    places: Iterable[tuple[int, int, _Found | None]]
+    if isinstance(A, Foreign):
+        places = A.search(look)
+    else:
+        blocks = A.blocks() if isinstance(A, Stored) else [(0, A)]
+        places = ((0, start, look(block)) for start, block in blocks)
     count, first = 0, None
-    blocks: Iterable[tuple[int, Any]] = A.blocks() if isinstance(A, Stored) else [(0, A)]
-    for start, block in blocks:
-        if is_sparse(block):
-            block = block.tocoo()
-            hits = test(block.data)
-            rows, cols, values = block.row[hits], block.col[hits], block.data[hits]
-        else:
-            rows, cols = np.nonzero(test(block))
-            values = block[rows, cols]
-        count += len(rows)
-        if len(rows):
-            k = np.lexsort((cols, rows))[0]
-            here = (int(rows[k]), start + int(cols[k]), values[k])
+    for top, left, found in places:
+        if found is not None:
+            count += found.number
+            here = (top + found.row, left + found.column, found.value)
             first = here if first is None else min(first, here, key=lambda place: place[:2])
     return None if first is None else _Found(count, *first)
+
+
+def _find_in(block: Any, test: Callable[[Any], Any]) -> _Found | None:
+    """The same for a matrix in memory."""
+    if is_sparse(block):
+        block = block.tocoo()
+        hits = test(block.data)
+        rows, cols, values = block.row[hits], block.col[hits], block.data[hits]
+    else:
+        rows, cols = np.nonzero(test(block))
+        values = block[rows, cols]
+    if not len(rows):
+        return None
+    k = np.lexsort((cols, rows))[0]
+    return _Found(len(rows), int(rows[k]), int(cols[k]), values[k])
 
 
 def check_scale(
@@ -137,13 +168,25 @@ def check_scale(
     return A
 
 
+def check_whole(A: Any, constraint: Any, name: str = "X") -> None:
+    """Refuse a matrix that is spread over workers, for a set that ties all columns of H_1."""
+    if constraint.separable is None and isinstance(A, Foreign) and A.lazy:
+        raise ValueError(
+            f"{constraint!r} on H of layer 1 ties all its columns together, but those of a Dask "
+            f"array are spread over workers. Use a constraint that separates over columns, or pass "
+            f"{name}.compute() if it fits in memory."
+        )
+
+
 def check_sign(A: Any, name: str = "X") -> None:
     """Refuse negative entries, saying which."""
     if float(A.min()) >= 0:
         return
     found = _find(A, lambda values: values < 0)
     assert found is not None
-    clip = f"{name}.maximum(0)" if is_sparse(A) else f"np.maximum({name}, 0)"
+    clip = f"np.maximum({name}, 0)"
+    if is_sparse(A) or isinstance(A, Foreign):
+        clip = f"{name}.maximum(0)" if is_sparse(A) else f"{name}.clip(0)"
     raise ValueError(
         f"Negative values in data: {name} has {found.number} negative entries (first "
         f"{found.value:.3g} at row {found.row}, column {found.column}; smallest "

@@ -22,12 +22,12 @@ def nndsvd(panels: Panels, rank: int, rng: np.random.Generator | None = None) ->
             f"but rank {rank} was asked for. Lower the rank or use init='random'."
         )
     U, _ = panels.leading(rank)
-    SV = panels.dot(U)  # s_j v_j'
+    heavy = np.sqrt(panels.halves_norms2(U))  # ||s_j v_j+||, ||s_j v_j-||
     typical = np.sqrt(panels.norm2 / panels.shape[1])
     W = np.zeros_like(U)
     for j in range(rank):
-        sides = [(np.maximum(sign * U[:, j], 0), np.maximum(sign * SV[j], 0)) for sign in (1, -1)]
-        u, _ = max(sides, key=lambda side: _norm(side[0]) * _norm(side[1]))
+        sides = [np.maximum(sign * U[:, j], 0) for sign in (1, -1)]
+        u = sides[int(_norm(sides[0]) * heavy[0, j] < _norm(sides[1]) * heavy[1, j])]
         if _norm(u) > 0:
             W[:, j] = typical * u / _norm(u)
     return W

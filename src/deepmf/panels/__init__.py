@@ -4,6 +4,7 @@ from typing import Any
 
 from scipy.sparse import issparse
 
+from deepmf.foreign import Foreign
 from deepmf.panels.base import Coding, Panels
 from deepmf.panels.dense import DensePanels
 from deepmf.panels.sparse import SparsePanels
@@ -15,6 +16,9 @@ __all__ = ["Coding", "DensePanels", "Panels", "SparsePanels", "StoredPanels", "a
 
 def as_panels(X: Any, width: int | None = None) -> Panels:
     """The panels that fit X's kind."""
+    if isinstance(X, Foreign):
+        panels: Panels = X.panels(width)
+        return panels
     if isinstance(X, Stored):
         return StoredPanels(X, width)
     return (SparsePanels if issparse(X) else DensePanels)(X, width)

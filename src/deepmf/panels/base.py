@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,6 +53,15 @@ class Panels(ABC):
     count: int
     """Number of panels."""
 
+    def close(self) -> None:  # noqa: B027
+        """Let go of what is held elsewhere; the panels are of no use after it."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
     # --- the fit -----------------------------------------------------------------------------
 
     @abstractmethod
@@ -67,12 +77,16 @@ class Panels(ABC):
         """||X - B H_1||^2 for each B, from the residuals themselves, in one pass."""
 
     @abstractmethod
-    def get_codes(self) -> Array:
-        """H_1."""
+    def get_codes(self) -> Any:
+        """H_1, in the kind of array the panels work on."""
 
     @abstractmethod
-    def set_codes(self, H: Array) -> None:
+    def set_codes(self, H: Any) -> None:
         """Replace H_1."""
+
+    def own(self, M: Any) -> Any:
+        """A NumPy array, or what `get_codes` gave, as results hold it: of the data's kind."""
+        return M.astype(self.dtype, copy=False)
 
     # --- the starts --------------------------------------------------------------------------
 
@@ -87,6 +101,11 @@ class Panels(ABC):
     @abstractmethod
     def dot(self, G: Array, index: NDArray[np.intp] | None = None) -> Array:
         """G'X (k x n), or of some columns of X."""
+
+    def halves_norms2(self, G: Array) -> Array:
+        """||(G'X)_+||^2 and ||(G'X)_-||^2 for each row of G'X, 2 x k."""
+        GtX = self.dot(G)
+        return np.array([np.sum(np.maximum(s * GtX, 0) ** 2, axis=1) for s in (1, -1)])
 
     @abstractmethod
     def leading(self, k: int, members: NDArray[np.bool_] | None = None) -> tuple[Array, Array]:

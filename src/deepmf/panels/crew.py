@@ -1,0 +1,456 @@
+"""The workers of a Dask cluster as one: who holds which columns, how they are asked, who steps in.
+
+Nothing here is imported unless X is a Dask array.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections import Counter
+from collections.abc import Callable, Sequence
+from concurrent.futures import CancelledError
+from dataclasses import dataclass
+from functools import cached_property
+from importlib import import_module
+from itertools import accumulate
+from typing import Any
+from uuid import uuid4
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deepmf.panels.base import Coding
+from deepmf.panels.share import Failed, Kind, Share, codes_here, merged, set_codes_here
+
+_FAN = 16
+"""Shares that are asked by one: with up to so many workers the client asks each of them itself."""
+
+_PATIENCE = 2.0
+"""Seconds between looks at whether everyone who was asked is still there."""
+
+_WAIT = 30.0
+"""Seconds to wait for a first worker, and for the scheduler to notice one that does not answer."""
+
+_HOLD = 0.4
+"""Part of a worker's memory for blocks of X that stay; Dask spills at 0.6 and pauses at 0.8."""
+
+_ROOM = 0.5
+"""Part of a worker's memory that a single block may take."""
+
+_LOSSES = 3
+"""How often a block's worker may be lost before it is taken for the block's own doing."""
+
+
+@dataclass
+class Member:
+    """A share, where it is, and the blocks that it has."""
+
+    name: str
+    address: str
+    blocks: list[int]
+    held: int
+    """Bytes of X that stay in memory there."""
+    future: Any
+    actor: Any = None
+    """The share itself, to be asked from here, once it is loaded."""
+
+
+class Gone(Exception):
+    """A worker that was asked is no longer there."""
+
+
+_BROKEN = (Gone, OSError, RuntimeError, KeyError, CancelledError)
+"""What asking a worker raises when it is lost; errors of its work come back as `Failed`."""
+
+
+class Crew:
+    """X in blocks of columns over the workers of a cluster, each in one worker's `Share`.
+
+    Parameters
+    ----------
+    X : Dask array, m x n
+        In chunks of whole columns.
+    dtype : dtype
+        That of the fit.
+    device : str or torch.device, optional
+        Where every worker works; by default its GPU if it declares one as a resource, else its CPU.
+    """
+
+    def __init__(self, X: Any, dtype: np.dtype, device: Any = None) -> None:
+        self.X, self.dtype, self.device = X, dtype, device
+        self.ends = list(accumulate(X.chunks[1]))
+        self.width: int | None = None
+        self.coding: Coding | None = None
+        """H_1's problem: what codes blocks again that were lost."""
+        self._losses: Counter[int] = Counter()
+        self._linked = True
+        self._members: list[Member] = []
+        self.client, self._cluster = _client()
+        try:
+            self._blocks = X.to_delayed(optimize_graph=True).ravel()
+            self._load(list(range(len(self._blocks))))
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Let the workers forget X and its codes; end the cluster if it was started here."""
+        self._members = []
+        if self._cluster is not None:
+            self.client.close()
+            self._cluster.close()
+            self._cluster = None
+
+    # --- asking ------------------------------------------------------------------------------
+
+    def sum(self, method: str, *args: Any) -> Any:
+        """A method's results, added over all shares along a tree, in a fixed order.
+
+        Each share asks up to 16 others and adds what they send, so that what comes in anywhere does
+        not grow with the number of workers.
+        """
+        packed = _packed(args)
+        return self._asked(lambda: [m.actor.tree(method, packed) for m in self._members[:_FAN]])
+
+    def each(self, method: str, args: Callable[[list[int]], tuple[Any, ...] | None]) -> Any:
+        """The same with arguments of its own for each share, from its blocks; ``None``: not asked.
+
+        Results are added, or put side by side by block.
+        """
+
+        def ask() -> list[Any]:
+            given = [(m.actor, args(m.blocks)) for m in self._members]
+            return [a.own(method, _packed(own)) for a, own in given if own is not None]
+
+        return self._asked(ask)
+
+    def _asked(self, ask: Callable[[], list[Any]]) -> Any:
+        while True:
+            try:
+                self._link()
+                answers = [self._answer(call) for call in ask()]
+            except _BROKEN as error:
+                self._replace(error)
+                continue
+            total = answers[0]
+            for other in answers[1:]:
+                total = merged(total, other)
+            if isinstance(total, Failed):
+                raise total.error
+            return total
+
+    def _answer(self, call: Any) -> Any:
+        while True:
+            try:
+                return call.result(timeout=_PATIENCE)
+            except TimeoutError:
+                if self._lost():
+                    raise Gone from None
+
+    def _link(self) -> None:
+        """Tell every share whom to ask in turn: the i-th, those from 16 (i + 1) on."""
+        if self._linked:
+            return
+        actors = [member.actor for member in self._members]
+        firsts = range(_FAN, _FAN * (len(actors) + 1), _FAN)
+        calls = [a.link(actors[first : first + _FAN]) for a, first in zip(actors, firsts)]
+        for call in calls:
+            self._answer(call)
+        self._linked = True
+
+    # --- placing -----------------------------------------------------------------------------
+
+    def _load(self, blocks: list[int]) -> None:
+        """Give blocks to workers, again where one is lost on the way."""
+        while blocks:
+            new = self._submit(blocks)
+            blocks = []
+            for member in new:
+                try:
+                    self._await([member.future], [member.address])
+                    member.actor = member.future.result()
+                    self._members.append(member)
+                except Gone:
+                    blocks += member.blocks
+                    self._count_losses(member.blocks)
+        self._members.sort(key=lambda member: member.blocks)
+        self._linked = False
+
+    def _submit(self, blocks: list[int]) -> list[Member]:
+        info = self._workers()
+        _check_versions(self.client)
+        shares = []
+        for address, mine in self._plan(blocks, sorted(info)).items():
+            held, read = self._fitting(mine, address, info[address]["memory_limit"])
+            where = {"workers": [address], "allow_other_workers": False}
+            name = f"deepmf-share-{uuid4().hex}"
+            parts = self.client.compute([self._blocks[j] for j in held], **where)
+            future = self.client.submit(
+                Share,
+                name,
+                dict(zip(held, parts)),
+                {j: self._recipe(j) for j in read},
+                self._kind(address, info[address]),
+                self.coding,
+                actor=True,
+                pure=False,
+                key=name,
+                **where,
+            )
+            shares.append(Member(name, address, mine, sum(map(self._bytes, held)), future))
+        return shares
+
+    def _kind(self, address: str, worker: dict[str, Any]) -> Kind:
+        device = self.device
+        if device is None and worker.get("resources", {}).get("GPU"):
+            device = "cuda"
+        return Kind(worker["nthreads"], not address.startswith("inproc"), device, self.width)
+
+    def _plan(self, blocks: list[int], workers: list[str]) -> dict[str, list[int]]:
+        """Neighbouring blocks to the same worker, of about as many columns for each.
+
+        Where the blocks are already on the workers they stay.
+        """
+        plan: dict[str, list[int]] = {}
+        there = self._whereabouts(blocks)
+        total, before = sum(self.X.chunks[1][j] for j in blocks), 0
+        for j in blocks:
+            middle = before + self.X.chunks[1][j] / 2
+            before += self.X.chunks[1][j]
+            own = there.get(j) or workers[int(len(workers) * middle / total)]
+            plan.setdefault(own, []).append(j)
+        return plan
+
+    def _whereabouts(self, blocks: list[int]) -> dict[int, str]:
+        from distributed import futures_of
+
+        if not futures_of(self.X):
+            return {}
+        keys = {j: self._blocks[j].key for j in blocks}
+        who = self.client.who_has()
+        return {j: min(who[key]) for j, key in keys.items() if who.get(key)}
+
+    def _fitting(
+        self, blocks: list[int], address: str, memory: int | None
+    ) -> tuple[list[int], list[int]]:
+        """Blocks that fit in a worker's memory, and those that are computed for every pass."""
+        from distributed import futures_of
+
+        if not memory or futures_of(self.X) or not isinstance(self.X._meta, np.ndarray):
+            return blocks, []  # no limit, or already in memory, or sparse
+        largest = max(map(self._bytes, blocks))
+        if largest > _ROOM * memory:
+            columns = max(1, int(_ROOM * memory / 4 / (self.X.shape[0] * self.dtype.itemsize)))
+            raise ValueError(
+                f"A chunk of X takes {largest / 2**20:.0f} MiB as {self.dtype}, and worker "
+                f"{address} has {memory / 2**20:.0f} MiB of memory: too little to work on it. "
+                f"Make chunks of at most {columns} samples with X.rechunk, or give workers more."
+            )
+        room = _HOLD * memory - sum(m.held for m in self._members if m.address == address)
+        used = accumulate(map(self._bytes, blocks))
+        count = sum(total <= room for total in used)
+        return blocks[:count], blocks[count:]
+
+    def _bytes(self, block: int) -> int:
+        return int(self.X.shape[0] * self.X.chunks[1][block] * self.dtype.itemsize)
+
+    @cached_property
+    def _graph(self) -> dict[Any, Any]:
+        return dict(self._blocks[0].__dask_graph__())
+
+    def _recipe(self, block: int) -> bytes:
+        """A block's own part of the task graph."""
+        import cloudpickle
+        from dask.optimization import cull
+
+        key = self._blocks[block].key
+        graph, _ = cull(self._graph, [key])
+        recipe: bytes = cloudpickle.dumps((graph, key))
+        return recipe
+
+    # --- who is there ------------------------------------------------------------------------
+
+    def _workers(self) -> dict[str, Any]:
+        """What the scheduler knows of each worker; waits a while for the first."""
+        deadline = time.monotonic() + _WAIT
+        while not (info := self._listed()):
+            if time.monotonic() > deadline:
+                raise RuntimeError(
+                    f"The Dask cluster has no workers, and none came within {_WAIT:.0f} s. Start "
+                    f"some, for example with cluster.scale(2), and fit again."
+                )
+            time.sleep(0.1)
+        return info
+
+    def _listed(self) -> dict[str, Any]:
+        if self.client.status == "running":
+            try:
+                info: dict[str, Any] = self.client.scheduler_info(n_workers=-1)["workers"]
+                return info
+            except (OSError, RuntimeError, TimeoutError):
+                pass
+        raise RuntimeError(
+            f"The connection to the Dask cluster ended during the fit (the client is "
+            f"{self.client.status}). Keep the Client open until the fit is done, and fit again."
+        )
+
+    def _lost(self) -> list[Member]:
+        there = self._listed()
+        bad = ("error", "lost", "cancelled")
+        return [m for m in self._members if m.address not in there or m.future.status in bad]
+
+    def _await(self, futures: Sequence[Any], addresses: Sequence[str]) -> None:
+        """Wait for tasks of some workers; their errors are raised."""
+        from distributed import wait
+        from distributed.scheduler import KilledWorker
+
+        while True:
+            try:
+                with self.client.as_current():
+                    wait(futures, timeout=_PATIENCE)
+                break
+            except TimeoutError:
+                if not set(addresses) <= set(self._listed()):
+                    raise Gone from None
+        for future in futures:
+            if future.status == "error":
+                error = future.exception()
+                raise Gone if isinstance(error, KilledWorker) else error
+            if future.status != "finished":
+                raise Gone
+
+    def _replace(self, error: Exception) -> None:
+        """Give the blocks of lost workers to others, which load and code them again."""
+        deadline = time.monotonic() + _WAIT
+        while not (lost := self._lost()):
+            if time.monotonic() > deadline:
+                raise RuntimeError(
+                    f"A worker of the Dask cluster did not answer ({type(error).__name__}: "
+                    f"{error}), though the scheduler still lists it. Look at the workers' logs, "
+                    f"restart the cluster with client.restart(), and fit again."
+                ) from error
+            time.sleep(0.1)
+        self._members = [member for member in self._members if member not in lost]
+        blocks = sorted(j for member in lost for j in member.blocks)
+        self._count_losses(blocks)
+        warnings.warn(
+            f"{len(lost)} of the cluster's workers ({', '.join(m.address for m in lost)}) were "
+            f"lost. Their {len(blocks)} of {len(self._blocks)} chunks of X are loaded and coded "
+            f"again on others, and the fit goes on.",
+            stacklevel=2,
+        )
+        self._load(blocks)
+
+    def _count_losses(self, blocks: list[int]) -> None:
+        self._losses.update(blocks)
+        if max(self._losses[j] for j in blocks) > _LOSSES:
+            raise RuntimeError(
+                f"Workers that held the same chunks of X were lost {_LOSSES + 1} times, most "
+                f"likely for lack of memory. Give workers more of it, or X smaller chunks."
+            )
+
+    # --- columns and codes -------------------------------------------------------------------
+
+    def columns(self, block: int) -> slice:
+        """A block's columns in X."""
+        return slice(self.ends[block] - self.X.chunks[1][block], self.ends[block])
+
+    def joined(self, pieces: dict[int, NDArray]) -> NDArray:
+        """What blocks sent, side by side in their order."""
+        return np.concatenate([pieces[j] for j in sorted(pieces)], axis=-1)
+
+    def codes(self, rank: int) -> Any:
+        """H_1 as a Dask array whose chunks stay on their workers.
+
+        Those of a cluster that was started here come back first, as it ends with the fit.
+        """
+        import dask.array as da
+
+        chunks: dict[int, Any]
+        if self._cluster is not None:
+            chunks = self.each("codes", lambda _: ())
+        else:
+            chunks = self._tasks(codes_here, {})
+        name = f"deepmf-codes-{uuid4().hex}"
+        graph = {(name, 0, j): chunk for j, chunk in chunks.items()}
+        return da.Array(graph, name, ((rank,), self.X.chunks[1]), dtype=self.dtype)
+
+    def set_codes(self, H: Any) -> None:
+        """Replace H_1 by an array, or by a Dask array whose chunks stay where they are."""
+        if isinstance(H, np.ndarray):
+            self.each("set_codes", lambda blocks: ({j: H[:, self.columns(j)] for j in blocks},))
+            return
+        H = H.rechunk({0: -1, 1: self.X.chunks[1]})
+        parts = self.client.compute(list(H.to_delayed(optimize_graph=True).ravel()))
+        self._tasks(set_codes_here, dict(enumerate(parts)))
+
+    def _tasks(self, function: Callable[..., Any], given: dict[int, Any]) -> dict[int, Any]:
+        """A task for every block, on its worker: futures that live there."""
+        while True:
+            try:
+                where = {j: m for m in self._members for j in m.blocks}
+                futures = {
+                    j: self.client.submit(
+                        function,
+                        m.name,
+                        j,
+                        *([given[j]] if given else []),
+                        workers=[m.address],
+                        allow_other_workers=False,
+                        pure=False,
+                    )
+                    for j, m in where.items()
+                }
+                self._await(list(futures.values()), [where[j].address for j in futures])
+                return futures
+            except Gone as error:
+                self._replace(error)
+
+
+def _client() -> tuple[Any, Any]:
+    """The client in use and no cluster, or a new one of a cluster within this process."""
+    try:
+        import distributed
+    except ImportError:
+        raise ImportError(
+            "X is a Dask array, and fits of those run on dask.distributed, which is not installed. "
+            "Install it with pip install 'deepmf[cluster]', or pass X.compute() if it fits in "
+            "memory."
+        ) from None
+    try:
+        client = distributed.get_client()
+    except ValueError:
+        cluster = distributed.LocalCluster(n_workers=1, processes=False, dashboard_address=None)
+        return distributed.Client(cluster, set_as_default=False), cluster
+    if client.asynchronous:
+        raise TypeError(
+            "The Dask client in use is asynchronous, and a fit waits for its results; make one "
+            "with Client(address) for it."
+        )
+    return client, None
+
+
+def _check_versions(client: Any) -> None:
+    """Refuse workers without deepmf, or with another version of it."""
+
+    def version() -> str:  # sent as it is, to workers that may not have deepmf
+        return str(import_module("deepmf").__version__)
+
+    found = client.run(version, on_error="return")
+    other = {a: v for a, v in found.items() if v != version() and not isinstance(v, OSError)}
+    if other:
+        address, there = min(other.items())
+        what = f"cannot be imported ({there})" if isinstance(there, Exception) else f"is {there}"
+        raise RuntimeError(
+            f"On {len(other)} of the cluster's {len(found)} workers (first {address}) deepmf "
+            f"{what}, but here it is {version()}. Install the same version on all of them."
+        )
+
+
+def _packed(args: tuple[Any, ...]) -> bytes:
+    """Arguments as they travel: classes of the user's own script go along."""
+    import cloudpickle
+
+    packed: bytes = cloudpickle.dumps(args)
+    return packed

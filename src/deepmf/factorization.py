@@ -26,6 +26,7 @@ from deepmf.parameters import Parametrized
 from deepmf.problem import Problem, problem_from_spec
 from deepmf.quadratic import Array
 from deepmf.solvers import FastProjectedGradient
+from deepmf.threads import single_blas
 from deepmf.validation import check_matrix, check_scale, check_whole
 
 _FORMAT = "deepmf factorization 1"
@@ -157,8 +158,9 @@ class Factorization:
         self._check_rows(data.shape[0])
         panels = as_panels(data, None if first.constraint_H.separable else data.shape[1])
         coding = Coding(A, G, first.constraint_H, first.regularizer_H, strength)
-        panels.begin(coding)
-        panels.update(coding, FastProjectedGradient(), _ENCODE_ITER, _ENCODE_TOL)
+        with single_blas():
+            panels.begin(coding)
+            panels.update(coding, FastProjectedGradient(), _ENCODE_ITER, _ENCODE_TOL)
         return panels
 
     def _check_rows(self, rows: int) -> None:

@@ -20,6 +20,7 @@ from deepmf.problem import Problem, check_against_data
 from deepmf.quadratic import Array
 from deepmf.state import State
 from deepmf.sweep import Sweep, squared_errors
+from deepmf.threads import single_blas
 
 Callback = Callable[[Progress], object]
 """Called after every sweep; a true return value stops the fit."""
@@ -184,8 +185,9 @@ class _Run:
         fit_term = self._measure(sweep, rows)
         reason = "max_iter"
         for _ in range(max_iter):
-            sweep.run()
-            fit_term = self._measure(sweep, rows)
+            with single_blas():
+                sweep.run()
+                fit_term = self._measure(sweep, rows)
             stopped = self._stop_reason(rows, fit_term, loss.consistent, record)
             if stopped is not None:
                 reason = stopped

@@ -15,6 +15,7 @@ from deepmf.problem import Problem
 from deepmf.quadratic import Array
 from deepmf.solvers import FastProjectedGradient
 from deepmf.state import State
+from deepmf.threads import single_blas
 from deepmf.validation import check_matrix, check_scale
 
 _CODING_ITER = 100
@@ -53,9 +54,10 @@ def add_layer(
     # Least-squares codes by steps of the solver's kind; one that cannot leave zero makes its own.
     own = problem.solver
     solver = own if own.keeps_zeros else FastProjectedGradient(getattr(own, "scaled", True))
-    if inner_iter:
-        data.begin(coding, positive=solver.keeps_zeros)
-    products = data.update(coding, solver, inner_iter, _CODING_TOL)
+    with single_blas():
+        if inner_iter:
+            data.begin(coding, positive=solver.keeps_zeros)
+        products = data.update(coding, solver, inner_iter, _CODING_TOL)
     if inner_iter and not products.HHt.any():
         raise StartError(
             f"Layer {k + 1}: every code under the start's basis is zero, so nothing could move. "

@@ -480,13 +480,23 @@ def test_columns_of_length_one_are_refused():
     assert GroupedSparse(0.5).objection((2, 4)) is None
 
 
-def test_compiled_sums_above_a_threshold_equal_numpys():
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("nonnegative", [True, False])
+@pytest.mark.parametrize("sparsity", [0.0, 0.3, 0.8, 1.0])
+def test_compiled_grouped_sparsity_equals_numpys(sparsity, nonnegative, dtype):
     pytest.importorskip("numba")
     from deepmf.constraints import grouped_sparse
-    from deepmf.constraints.compiled import above
+    from deepmf.constraints.compiled import grouped_sparse as compiled
 
-    size = np.random.default_rng(0).random((31, 9))
-    size[:, 4] = 0
-    for t in (0.0, 0.3, 0.99, 2.0):
-        for ours, theirs in zip(above(size, t), grouped_sparse._above_numpy(size, t)):
-            np.testing.assert_allclose(ours, theirs, rtol=1e-13)
+    M = np.random.default_rng(0).standard_normal((31, 9)).astype(dtype)
+    M[:, 4] = 0
+    M[:, 5] *= 1e-12
+    M[:, 6] = np.round(M[:, 6])  # ties
+    settings = (nonnegative, grouped_sparse.MAX_STEPS, grouped_sparse.NOTHING)
+    for given in (M, 1e-20 * M, 1e20 * M[:, :3], 0 * M):
+        ours = compiled(np.ascontiguousarray(given), sparsity, *settings)
+        theirs = grouped_sparse._project(given, sparsity, *settings)
+        rtol = 1e-9 if dtype == np.float64 else 1e-3
+        scale = np.abs(theirs).max() or 1
+        np.testing.assert_allclose(ours / scale, theirs / scale, atol=rtol)
+        assert ours.dtype == dtype

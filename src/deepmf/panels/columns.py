@@ -14,11 +14,13 @@ from deepmf.panels.base import Coding, Panels
 from deepmf.parameters import check_integer
 from deepmf.quadratic import Array
 from deepmf.solvers.base import Solver
+from deepmf.solvers.dispatch import frozen
 from deepmf.state import DataProducts
 from deepmf.threads import in_threads
-from deepmf.vectors.padding import up_to
+from deepmf.vectors.padding import EVEN, padded, up_to
 
-Task = Callable[[slice], tuple[Array, Array]]
+Task = Callable[[slice], DataProducts]
+"""Improves some columns' codes and sends back their part of X H', H H' and the penalty."""
 
 _WIDTH = 4096
 """Columns in a panel: wide enough for BLAS, narrow enough for work arrays to be small beside X."""
@@ -82,11 +84,11 @@ class ColumnPanels(Panels):
 
     @abstractmethod
     def _fusable(self, G: Array) -> bool:
-        """Whether the compiled pass beats BLAS products with a compiled descent between them."""
+        """Whether `_fused` beats `_by_blas`."""
 
     @abstractmethod
     def _fused(self, coding: Coding, kernel: tuple[Any, ...]) -> Task:
-        """What improves some columns' codes in one compiled pass and gives their X H' and H H'."""
+        """One compiled pass, in which X is read once."""
 
     def _slices(self, width: int) -> list[slice]:
         n = self.shape[1]
@@ -103,8 +105,12 @@ class ColumnPanels(Panels):
         K = np.linalg.pinv(coding.A, rcond=1e-10, hermitian=True) @ coding.G.T
         H = np.empty((len(coding.A), self.shape[1]), dtype=self.dtype)
         K = K.astype(self.dtype, copy=False)
-        for cols, P in self._panels():
-            H[:, cols] = K @ P
+
+        def start(cols: slice) -> None:
+            H[:, cols] = K @ self._panel(cols)
+
+        for _ in in_threads(start, self._slices(self.width)):
+            pass
         if positive:
             H = np.maximum(H, 1e-2 * np.mean(np.abs(H)))
         if coding.constraint.separable is None:
@@ -115,37 +121,61 @@ class ColumnPanels(Panels):
         self.H = H
 
     def update(self, coding: Coding, solver: Solver, max_iter: int, tol: float) -> DataProducts:
-        """See `Panels.update`: by a compiled pass on all cores where one applies.
+        """See `Panels.update`.
 
-        The panels' sums are added in their order, so that results do not depend on the threads.
+        The tasks' sums are added in their order, so that results do not depend on the threads.
         """
-        m, r = coding.G.shape
-        if coding.regularizer is None and self._fusable(coding.G):
-            A = coding.A
-            kernel = solver.column_kernel(A, coding.constraint, self.dtype, max_iter, tol)
-            if kernel is not None:
-                XHt, HHt = np.zeros((m, r)), np.zeros((r, r))
-                tasks = self._slices(self._task_width(r))
-                for more_XHt, more_HHt in in_threads(self._fused(coding, kernel), tasks):
-                    XHt += more_XHt
-                    HHt += more_HHt
-                return DataProducts(XHt, HHt, 0.0)
-        return self._update(coding, solver, max_iter, tol)
+        kernel = None
+        if coding.regularizer is None:
+            kernel = solver.column_kernel(coding.A, coding.constraint, self.dtype, max_iter, tol)
+        width = self.width
+        if kernel is None:
+            work = self._general(coding, solver, max_iter, tol)
+        else:
+            width = self._task_width(coding.G.shape[1])
+            fused = self._fusable(coding.G)
+            work = self._fused(coding, kernel) if fused else self._by_blas(coding, kernel)
+        XHt, HHt, penalty = np.zeros(coding.G.shape), np.zeros(coding.A.shape), 0.0
+        for part in in_threads(work, self._slices(width)):
+            XHt += part.XHt
+            HHt += part.HHt
+            penalty += part.penalty
+        return DataProducts(XHt, HHt, penalty)
 
-    def _update(self, coding: Coding, solver: Solver, max_iter: int, tol: float) -> DataProducts:
-        m, r = coding.G.shape
+    def _by_blas(self, coding: Coding, kernel: tuple[Any, ...]) -> Task:
+        """BLAS products with a compiled descent between them."""
+        from deepmf.solvers import compiled  # compiles, or loads what was compiled, when needed
+
+        A = padded(coding.A, self.dtype, EVEN, EVEN)
         Gt = coding.G.T.astype(self.dtype, copy=False)
-        XHt, HHt, penalty = np.zeros((m, r)), np.zeros((r, r)), 0.0
-        for cols, P in self._panels():
-            H = self.H[:, cols]
+
+        def task(cols: slice) -> DataProducts:
+            P, H = self._panel(cols), np.ascontiguousarray(self.H[:, cols])
+            C, out = frozen(np.ascontiguousarray(Gt @ P)), np.empty_like(H)
+            compiled.columns(A, C, frozen(H), out, 0, H.shape[1], *kernel)
+            return self._improved(cols, P, out)
+
+        return task
+
+    def _general(self, coding: Coding, solver: Solver, max_iter: int, tol: float) -> Task:
+        """Whatever the set, the penalty and the solver are."""
+        Gt = coding.G.T.astype(self.dtype, copy=False)
+
+        def task(cols: slice) -> DataProducts:
+            P, H = self._panel(cols), self.H[:, cols]
             q = coding.quadratic(np.ascontiguousarray(Gt @ P), H)
             H = solver.solve(q, coding.constraint, H, max_iter, tol)
-            self.H[:, cols] = H
-            H64 = H.astype(np.float64, copy=False)
-            XHt += P.astype(np.float64, copy=False) @ H64.T
-            HHt += H64 @ H64.T
-            penalty += coding.penalty(H64)
-        return DataProducts(XHt, HHt, penalty)
+            penalty = coding.penalty(H.astype(np.float64, copy=False))
+            return self._improved(cols, P, H, penalty)
+
+        return task
+
+    def _improved(self, cols: slice, P: Any, H: Array, penalty: float = 0.0) -> DataProducts:
+        """Keep new codes; their products."""
+        self.H[:, cols] = H
+        H64 = H.astype(np.float64, copy=False)
+        XHt = np.asarray(P.astype(np.float64, copy=False) @ H64.T)
+        return DataProducts(XHt, H64 @ H64.T, penalty)
 
     def get_codes(self) -> Array:
         """See `Panels.get_codes`."""

@@ -12,6 +12,7 @@ from deepmf.panels.base import Coding
 from deepmf.panels.columns import ColumnPanels, Task
 from deepmf.quadratic import Array
 from deepmf.solvers.dispatch import frozen
+from deepmf.state import DataProducts
 from deepmf.vectors.padding import EVEN, TILE, VECTOR, padded, up_to
 
 _BLOCK_BYTES = 3 << 17
@@ -78,7 +79,7 @@ class FusedPass:
         columns = _BLOCK_BYTES // (m * dtype.itemsize) // _BLOCK_STEP * _BLOCK_STEP
         self.block = min(max(columns, _BLOCK_STEP), _WIDEST_BLOCK)
 
-    def __call__(self, X: Array, H: Array, first: int, last: int) -> tuple[Array, Array]:
+    def __call__(self, X: Array, H: Array, first: int, last: int) -> DataProducts:
         """Improve columns first, ..., last - 1 of H in place; their X H' and H H'."""
         from deepmf.panels import fused  # compiles, or loads what was compiled, when first needed
 
@@ -88,9 +89,9 @@ class FusedPass:
         if X.flags.c_contiguous:
             XHt = np.zeros((up_to(EVEN, m), wide))
             fused.update_rows(X, self.A, self.G, H, first, last, self.block, XHt, HHt, *self.kernel)
-            return XHt[:m, :r], HHt[:r, :r]
+            return DataProducts(XHt[:m, :r], HHt[:r, :r], 0.0)
         HXt = np.zeros(self.Gt.shape)
         fused.update_columns(
             X.T, self.A, self.Gt, H, first, last, self.block, HXt, HHt, *self.kernel
         )
-        return HXt.T[:m, :r], HHt[:r, :r]
+        return DataProducts(HXt.T[:m, :r], HHt[:r, :r], 0.0)

@@ -13,6 +13,7 @@ from deepmf.panels.base import Coding
 from deepmf.panels.columns import ColumnPanels, Task
 from deepmf.quadratic import Array
 from deepmf.solvers.dispatch import frozen
+from deepmf.state import DataProducts
 from deepmf.vectors.padding import EVEN, TILE, VECTOR, aligned, padded, up_to
 
 _COLUMNS = 256
@@ -70,11 +71,12 @@ class SparsePanels(ColumnPanels):
         G = padded(-coding.G, self.dtype, 1, VECTOR)
         X = [frozen(part) for part in (self.X.data, self.X.indices, self.X.indptr)]
 
-        def task(cols: slice) -> tuple[Array, Array]:
-            XHt, HHt = aligned(*G.shape, np.float64), aligned(len(A), up_to(TILE, r), np.float64)
+        def task(cols: slice) -> DataProducts:
+            XHt = aligned(len(G), G.shape[1], np.float64)
+            HHt = aligned(len(A), up_to(TILE, r), np.float64)
             ends = (cols.start, cols.stop, _COLUMNS)
             fused.update_sparse(*X, A, G, self.H, *ends, XHt, HHt, *kernel)
-            return XHt[:, :r], HHt[:r, :r]
+            return DataProducts(XHt[:, :r], HHt[:r, :r], 0.0)
 
         return task
 

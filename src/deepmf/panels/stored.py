@@ -12,6 +12,7 @@ from deepmf.panels.base import Coding
 from deepmf.panels.columns import Task
 from deepmf.panels.dense import DensePanels, FusedPass
 from deepmf.quadratic import Array
+from deepmf.state import DataProducts
 from deepmf.stored import Stored
 
 
@@ -36,11 +37,11 @@ class StoredPanels(DensePanels):
     def _fused(self, coding: Coding, kernel: tuple[Any, ...]) -> Task:
         one_pass = FusedPass(coding, kernel, self.dtype)
 
-        def task(cols: slice) -> tuple[Array, Array]:
+        def task(cols: slice) -> DataProducts:
             H = np.ascontiguousarray(self.H[:, cols])
-            sums = one_pass(self._panel(cols), H, 0, H.shape[1])
+            products = one_pass(self._panel(cols), H, 0, H.shape[1])
             self.H[:, cols] = H
-            return sums
+            return products
 
         return task
 

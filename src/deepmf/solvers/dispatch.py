@@ -47,17 +47,17 @@ def _kernels() -> ModuleType | None:
 
 def _kind(kernels: ModuleType, constraint: Constraint) -> tuple[int, float, float] | None:
     """The kernel's name for a set. Exact types only: a subclass may project elsewhere."""
-    kind = type(constraint)
-    if kind is Box:
+    if type(constraint) is Box:
         return kernels.ENTRIES, float(constraint.lower), float(constraint.upper)
-    if kind is GroupedSparse:
+    if type(constraint) is GroupedSparse:
         return kernels.GROUPED, float(constraint.sparsity), float(constraint.nonnegative)
-    return {
+    kinds = {
         Unconstrained: (kernels.ENTRIES, -np.inf, np.inf),
         Nonnegative: (kernels.ENTRIES, 0.0, np.inf),
         Simplex: (kernels.SIMPLEX, -np.inf, np.inf),
         CappedSimplex: (kernels.CAPPED, -np.inf, np.inf),
-    }.get(kind)
+    }
+    return kinds.get(type(constraint))
 
 
 def column_settings(
@@ -114,7 +114,8 @@ def compiled_solve(
         r, n = M.shape
         width = max(128, int(_TASK / (2 * r * (r + 8) * max_iter + 1)))
         tasks = [(k, min(k + width, n)) for k in range(0, n, width)]
-        in_threads(lambda task: kernels.columns(H, C, M, out, *task, *settings), tasks)
+        for _ in in_threads(lambda task: kernels.columns(H, C, M, out, *task, *settings), tasks):
+            pass
         return out
     if M.size > _LARGEST_BLOCK:
         return None

@@ -28,6 +28,9 @@ _WIDTH = 4096
 _NARROWEST = 32
 """Columns of a task come in multiples of this."""
 
+_NARROWEST_PRODUCT = 256
+"""The same where BLAS does the products, which has a pace to find."""
+
 _TASK = 3e7
 """Flops in the smallest task for a thread: some tenths of a millisecond."""
 
@@ -133,8 +136,10 @@ class ColumnPanels(Panels):
             work = self._general(coding, solver, max_iter, tol)
         else:
             width = self._task_width(coding.G.shape[1])
-            fused = self._fusable(coding.G)
-            work = self._fused(coding, kernel) if fused else self._by_blas(coding, kernel)
+            if self._fusable(coding.G):
+                work = self._fused(coding, kernel)
+            else:
+                work, width = self._by_blas(coding, kernel), max(width, _NARROWEST_PRODUCT)
         XHt, HHt, penalty = np.zeros(coding.G.shape), np.zeros(coding.A.shape), 0.0
         for part in in_threads(work, self._slices(width)):
             XHt += part.XHt

@@ -268,12 +268,13 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         A = _rows_are_samples(X)
         if not isinstance(A, Foreign):
             return validate_data(self, X, reset=reset, **_MATRIX)
+        A = A.checked("X")
         if reset:
-            self.n_features_in_ = A.shape[-1]
-            vars(self).pop("feature_names_in_", None)  # of an earlier fit
-        elif A.shape[-1] != self.n_features_in_:
+            self.n_features_in_ = A.shape[1]
+            self.__dict__.pop("feature_names_in_", None)  # of an earlier fit
+        elif A.shape[1] != self.n_features_in_:
             raise ValueError(
-                f"X has {A.shape[-1]} features, but {type(self).__name__} is expecting "
+                f"X has {A.shape[1]} features, but {type(self).__name__} is expecting "
                 f"{self.n_features_in_} features as input."
             )
         return A

@@ -192,18 +192,20 @@ class Crew:
     def _submit(self, blocks: list[int]) -> list[Member]:
         info = self._workers()
         used = _memory_used(self.client)
-        shares = []
+        shares, shared = [], 0
         for address, mine in self._plan(blocks, sorted(info)).items():
             memory = info[address]["memory_limit"]
             held, read = self._fitting(mine, address, memory, used.get(address, 0))
             where = {"workers": [address], "allow_other_workers": False}
             name = f"deepmf-share-{uuid4().hex}"
             parts = self.client.compute([self._blocks[j] for j in held], **where)
+            recipes = {j: self._recipe(j) for j in read}
+            shared += sum(len(graph) for graph, _ in recipes.values())
             future = self.client.submit(
                 Share,
                 name,
                 dict(zip(held, parts)),
-                {j: self._recipe(j) for j in read},
+                {j: _packed(recipe) for j, recipe in recipes.items()},
                 self._kind(address, info[address]),
                 self.coding,
                 actor=True,
@@ -212,6 +214,13 @@ class Crew:
                 **where,
             )
             shares.append(Member(name, address, mine, future))
+        if shared > 2 * len(self._graph):
+            warnings.warn(
+                "X does not fit in the workers' memory, so its chunks are computed in every sweep, "
+                "and they share work that is done again for each of them. Store X first, for "
+                "example with X.to_zarr(path), and fit what was stored.",
+                stacklevel=2,
+            )
         return shares
 
     def _kind(self, address: str, worker: dict[str, Any]) -> Kind:
@@ -272,15 +281,13 @@ class Crew:
     def _graph(self) -> dict[Any, Any]:
         return dict(self._blocks[0].__dask_graph__())
 
-    def _recipe(self, block: int) -> bytes:
-        """A block's own part of the task graph."""
-        import cloudpickle
+    def _recipe(self, block: int) -> tuple[dict[Any, Any], Any]:
+        """A block's own part of the task graph, and its key."""
         from dask.optimization import cull
 
         key = self._blocks[block].key
         graph, _ = cull(self._graph, [key])
-        recipe: bytes = cloudpickle.dumps((graph, key))
-        return recipe
+        return graph, key
 
     # --- who is there ------------------------------------------------------------------------
 

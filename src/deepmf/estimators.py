@@ -219,7 +219,7 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         number = self._number(layer)
         if kind_of(codes) == self._fitted_kind == "xarray":
             return codes.dot(self.components(number), dim="component").rename(None)
-        codes = check_matrix(codes, "codes")
+        codes = check_matrix(_rows_are_samples(codes), "codes")
         rank = self.factorization_.ranks[number - 1]
         if codes.shape[1] != rank:
             raise ValueError(
@@ -265,17 +265,16 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     def _matrix(self, X: Any, reset: bool) -> Any:
         """X as scikit-learn takes it; of another library's array only the width is looked at."""
-        A = as_foreign(X)
-        if isinstance(A, Foreign) and A.lazy:
-            A = as_foreign(A.array.T).T  # as `factorize` sees it, so that both share its workers
+        A = _rows_are_samples(X)
         if not isinstance(A, Foreign):
             return validate_data(self, X, reset=reset, **_MATRIX)
+        A = A.checked("X")
         if reset:
-            self.n_features_in_ = A.shape[-1]
-            vars(self).pop("feature_names_in_", None)  # of an earlier fit
-        elif A.shape[-1] != self.n_features_in_:
+            self.n_features_in_ = A.shape[1]
+            self.__dict__.pop("feature_names_in_", None)  # of an earlier fit
+        elif A.shape[1] != self.n_features_in_:
             raise ValueError(
-                f"X has {A.shape[-1]} features, but {type(self).__name__} is expecting "
+                f"X has {A.shape[1]} features, but {type(self).__name__} is expecting "
                 f"{self.n_features_in_} features as input."
             )
         return A
@@ -324,6 +323,12 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         tags.input_tags.positive_only = not self._accepts_negative()
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+
+def _rows_are_samples(X: Any) -> Any:
+    """Another library's array as `Foreign`; a lazy one the way that `factorize` sees it."""
+    A = as_foreign(X)
+    return as_foreign(A.array.T).T if isinstance(A, Foreign) and A.lazy else A
 
 
 def _nonnegative(M: Any) -> Any:

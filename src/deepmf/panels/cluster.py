@@ -70,7 +70,8 @@ class ClusterPanels(Panels):
     def get_codes(self) -> Any:
         """See `Panels.get_codes`: a Dask array."""
         if self._codes is None:
-            self._codes = self._crew.codes(self._rank)
+            empty = np.zeros((0, self.shape[1]), self.dtype)
+            self._codes = self._crew.codes(self._rank) if self._rank else empty
         return self._codes
 
     def set_codes(self, H: Any) -> None:

@@ -21,7 +21,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deepmf.panels.base import Coding
-from deepmf.panels.share import Failed, Kind, Share, codes_here, merged, set_codes_here
+from deepmf.panels.share import (
+    Elsewhere,
+    Failed,
+    Kind,
+    Share,
+    codes_here,
+    merged,
+    set_codes_here,
+)
 
 _FAN = 16
 """Shares that are asked by one: with up to so many workers the client asks each of them itself."""
@@ -32,8 +40,12 @@ _PATIENCE = 2.0
 _WAIT = 30.0
 """Seconds to wait for a first worker, and for the scheduler to notice one that does not answer."""
 
-_HOLD = 0.4
-"""Part of a worker's memory for blocks of X that stay; Dask spills at 0.6 and pauses at 0.8."""
+_HOLD = 0.6
+"""Part of a worker's memory that may be in use with the blocks of X that stay; Dask pauses a worker
+at 0.8 and ends it at 0.95."""
+
+_CODES = 0.125
+"""Room left for the codes, as a part of what all of a worker's blocks take."""
 
 _ROOM = 0.5
 """Part of a worker's memory that a single block may take."""
@@ -49,8 +61,6 @@ class Member:
     name: str
     address: str
     blocks: list[int]
-    held: int
-    """Bytes of X that stay in memory there."""
     future: Any
     actor: Any = None
     """The share itself, to be asked from here, once it is loaded."""
@@ -96,6 +106,8 @@ class Crew:
 
     def close(self) -> None:
         """Let the workers forget X and its codes; end the cluster if it was started here."""
+        if self.client.status == "running":
+            self.client.cancel([member.future for member in self._members])
         self._members = []
         if self._cluster is not None:
             self.client.close()
@@ -179,18 +191,21 @@ class Crew:
 
     def _submit(self, blocks: list[int]) -> list[Member]:
         info = self._workers()
-        _check_versions(self.client)
-        shares = []
+        used = _memory_used(self.client)
+        shares, shared = [], 0
         for address, mine in self._plan(blocks, sorted(info)).items():
-            held, read = self._fitting(mine, address, info[address]["memory_limit"])
+            memory = info[address]["memory_limit"]
+            held, read = self._fitting(mine, address, memory, used.get(address, 0))
             where = {"workers": [address], "allow_other_workers": False}
             name = f"deepmf-share-{uuid4().hex}"
             parts = self.client.compute([self._blocks[j] for j in held], **where)
+            recipes = {j: self._recipe(j) for j in read}
+            shared += sum(len(graph) for graph, _ in recipes.values())
             future = self.client.submit(
                 Share,
                 name,
                 dict(zip(held, parts)),
-                {j: self._recipe(j) for j in read},
+                {j: _packed(recipe) for j, recipe in recipes.items()},
                 self._kind(address, info[address]),
                 self.coding,
                 actor=True,
@@ -198,7 +213,14 @@ class Crew:
                 key=name,
                 **where,
             )
-            shares.append(Member(name, address, mine, sum(map(self._bytes, held)), future))
+            shares.append(Member(name, address, mine, future))
+        if shared > 2 * len(self._graph):
+            warnings.warn(
+                "X does not fit in the workers' memory, so its chunks are computed in every sweep, "
+                "and they share work that is done again for each of them. Store X first, for "
+                "example with X.to_zarr(path), and fit what was stored.",
+                stacklevel=2,
+            )
         return shares
 
     def _kind(self, address: str, worker: dict[str, Any]) -> Kind:
@@ -232,7 +254,7 @@ class Crew:
         return {j: min(who[key]) for j, key in keys.items() if who.get(key)}
 
     def _fitting(
-        self, blocks: list[int], address: str, memory: int | None
+        self, blocks: list[int], address: str, memory: int | None, used: int
     ) -> tuple[list[int], list[int]]:
         """Blocks that fit in a worker's memory, and those that are computed for every pass."""
         from distributed import futures_of
@@ -247,9 +269,9 @@ class Crew:
                 f"{address} has {memory / 2**20:.0f} MiB of memory: too little to work on it. "
                 f"Make chunks of at most {columns} samples with X.rechunk, or give workers more."
             )
-        room = _HOLD * memory - sum(m.held for m in self._members if m.address == address)
-        used = accumulate(map(self._bytes, blocks))
-        count = sum(total <= room for total in used)
+        totals = list(accumulate(map(self._bytes, blocks)))
+        room = _HOLD * memory - used - _CODES * totals[-1]
+        count = sum(total <= room for total in totals)
         return blocks[:count], blocks[count:]
 
     def _bytes(self, block: int) -> int:
@@ -259,15 +281,13 @@ class Crew:
     def _graph(self) -> dict[Any, Any]:
         return dict(self._blocks[0].__dask_graph__())
 
-    def _recipe(self, block: int) -> bytes:
-        """A block's own part of the task graph."""
-        import cloudpickle
+    def _recipe(self, block: int) -> tuple[dict[Any, Any], Any]:
+        """A block's own part of the task graph, and its key."""
         from dask.optimization import cull
 
         key = self._blocks[block].key
         graph, _ = cull(self._graph, [key])
-        recipe: bytes = cloudpickle.dumps((graph, key))
-        return recipe
+        return graph, key
 
     # --- who is there ------------------------------------------------------------------------
 
@@ -305,18 +325,31 @@ class Crew:
         from distributed import wait
         from distributed.scheduler import KilledWorker
 
+        working = time.monotonic()
         while True:
             try:
                 with self.client.as_current():
                     wait(futures, timeout=_PATIENCE)
                 break
             except TimeoutError:
-                if not set(addresses) <= set(self._listed()):
+                there = self._listed()
+                if not set(addresses) <= set(there):
                     raise Gone from None
+            paused = [a for a in addresses if there[a]["status"] == "paused"]
+            if not paused:
+                working = time.monotonic()
+            elif time.monotonic() > working + _WAIT:
+                worker = there[paused[0]]
+                raise MemoryError(
+                    f"Dask paused worker {paused[0]}, which uses "
+                    f"{worker['metrics']['memory'] / 2**20:.0f} of its "
+                    f"{worker['memory_limit'] / 2**20:.0f} MiB of memory, and it does not recover. "
+                    f"Give workers more memory (memory_limit), or use more of them."
+                )
         for future in futures:
             if future.status == "error":
                 error = future.exception()
-                raise Gone if isinstance(error, KilledWorker) else error
+                raise Gone if isinstance(error, KilledWorker | Elsewhere) else error
             if future.status != "finished":
                 raise Gone
 
@@ -332,6 +365,8 @@ class Crew:
                 ) from error
             time.sleep(0.1)
         self._members = [member for member in self._members if member not in lost]
+        # or the scheduler keeps the chunks waiting for the worker that they were meant for
+        self.client.cancel([member.future for member in lost])
         blocks = sorted(j for member in lost for j in member.blocks)
         self._count_losses(blocks)
         warnings.warn(
@@ -397,7 +432,7 @@ class Crew:
                         j,
                         *([given[j]] if given else []),
                         workers=[m.address],
-                        allow_other_workers=False,
+                        allow_other_workers=True,  # where it fails: better than to wait for ever
                         pure=False,
                     )
                     for j, m in where.items()
@@ -421,7 +456,7 @@ def _client() -> tuple[Any, Any]:
     try:
         client = distributed.get_client()
     except ValueError:
-        cluster = distributed.LocalCluster(n_workers=1, processes=False, dashboard_address=None)
+        cluster = distributed.LocalCluster(n_workers=1, processes=False, dashboard_address=":0")
         return distributed.Client(cluster, set_as_default=False), cluster
     if client.asynchronous:
         raise TypeError(
@@ -431,11 +466,15 @@ def _client() -> tuple[Any, Any]:
     return client, None
 
 
-def _check_versions(client: Any) -> None:
-    """Refuse workers without deepmf, or with another version of it."""
+def _memory_used(client: Any) -> dict[str, int]:
+    """By worker; those without deepmf, or with another version of it, are refused."""
 
     def version() -> str:  # sent as it is, to workers that may not have deepmf
         return str(import_module("deepmf").__version__)
+
+    def memory() -> int:
+        import_module("deepmf.panels.fused")  # with all that a fit will load
+        return int(import_module("psutil").Process().memory_info().rss)
 
     found = client.run(version, on_error="return")
     other = {a: v for a, v in found.items() if v != version() and not isinstance(v, OSError)}
@@ -446,6 +485,8 @@ def _check_versions(client: Any) -> None:
             f"On {len(other)} of the cluster's {len(found)} workers (first {address}) deepmf "
             f"{what}, but here it is {version()}. Install the same version on all of them."
         )
+    used = client.run(memory, on_error="return")
+    return {a: m for a, m in used.items() if isinstance(m, int)}
 
 
 def _packed(args: tuple[Any, ...]) -> bytes:

@@ -27,7 +27,7 @@ from deepmf.solvers import FastProjectedGradient, Solver
 from deepmf.threads import limit_threads
 from deepmf.validation import check_array
 
-_CODE_ITER, _CODE_TOL = 20_000, 1e-8
+_CODE_ITER, _CODE_TOL = 5_000, 1e-6
 """How hard codes are sought that replace lost ones: beyond what the lost ones could have been."""
 
 _MAJORIZED = 20
@@ -267,11 +267,15 @@ class Share:
 
     def gram(self, members: Members) -> Array:
         """X X', or of some columns."""
-        return sum((P @ P.T for P in self._strips(members)), np.zeros(()))
+        return sum((P @ P.T for P in self._strips(members)), np.zeros((self._rows, self._rows)))
 
     def gram_times(self, v: Array, members: Members) -> Array:
         """X X' v, or of some columns."""
-        return sum((P @ (P.T @ v) for P in self._strips(members)), np.zeros(()))
+        return sum((P @ (P.T @ v) for P in self._strips(members)), np.zeros(self._rows))
+
+    @property
+    def _rows(self) -> int:
+        return next(iter(self._parts.values())).shape[0]
 
     def _strips(self, members: Members) -> Iterator[Any]:
         """The columns of X, or some of them, a few at a time and of the data's kind."""
@@ -297,10 +301,18 @@ def merged(a: Any, b: Any) -> Any:
     return None if a is None else a + b
 
 
+class Elsewhere(RuntimeError):
+    """A task came to a worker that does not have the share it needs."""
+
+
 def codes_here(name: str, block: int) -> Array:
     """A task on a share's worker: the codes of one block, without a copy."""
-    H: Array = as_numpy(_shares[name]._parts[block].get_codes())
-    return H
+    if name not in _shares:
+        raise Elsewhere(
+            "The worker that held these codes was lost after the fit. The factorization still "
+            "has all it needs to code X again: f.encode(X)."
+        )
+    return _shares[name].codes()[block]
 
 
 def set_codes_here(name: str, block: int, H: Array) -> None:

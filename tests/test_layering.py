@@ -33,6 +33,7 @@ LEVELS = {
     "names": 6,
     "problem": 7,
     "sweep": 8,
+    "momentum": 8,
     "growth": 8,
     "fit": 9,
     "factorization": 9,

@@ -69,6 +69,8 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         When to stop.
     inner_iter, inner_tol : int, float
         How hard to work on one block.
+    extrapolate : bool
+        Whether sweeps begin ahead of where the last one ended.
     layer : int
         The layer `transform` codes in and `components_` shows; -1 is the last.
     allow_negative : bool
@@ -124,6 +126,7 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         max_time: float | None = None,
         inner_iter: int = 10,
         inner_tol: float = 0.01,
+        extrapolate: bool = True,
         layer: int = -1,
         allow_negative: bool = False,
         random_state: Any = None,
@@ -144,6 +147,7 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self.max_time = max_time
         self.inner_iter = inner_iter
         self.inner_tol = inner_tol
+        self.extrapolate = extrapolate
         self.layer = layer
         self.allow_negative = allow_negative
         self.random_state = random_state

@@ -35,6 +35,7 @@ def factorize(
     max_time: float | None = None,
     inner_iter: int = 10,
     inner_tol: float = 0.01,
+    extrapolate: bool = True,
     random_state: Any = None,
     allow_negative: bool = False,
     callbacks: Callback | Sequence[Callback] | None = None,
@@ -84,6 +85,9 @@ def factorize(
     inner_iter, inner_tol : int, float
         Cap on the iterations of one block update; they end earlier once a step is shorter than
         ``inner_tol`` times the first one.
+    extrapolate : bool
+        Begin each sweep ahead of where the last one ended, and take it back where the objective
+        rose: several times fewer sweeps. False: plain sweeps, as in the paper.
     random_state : None, int, Generator or RandomState
         Makes random starts reproducible.
     allow_negative : bool
@@ -123,6 +127,7 @@ def factorize(
         max_time=max_time,
         inner_iter=inner_iter,
         inner_tol=inner_tol,
+        extrapolate=extrapolate,
         augment=augment,
         callbacks=(callbacks,) if callable(callbacks) else callbacks,
     )

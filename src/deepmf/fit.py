@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -14,6 +14,7 @@ from deepmf.growth import Given, add_layer
 from deepmf.history import History, Progress
 from deepmf.init import Start, StartError
 from deepmf.losses import Loss, Multilayer
+from deepmf.momentum import Momentum
 from deepmf.panels import Coding, Panels
 from deepmf.parameters import check_integer, check_number
 from deepmf.problem import Problem, check_against_data
@@ -45,11 +46,15 @@ class Control:
     inner_tol: float = 0.01
     augment: int = 0
     """Sweeps of each layer alone before the next one is added."""
+    extrapolate: bool = True
+    """Whether sweeps begin ahead of where the last one ended, see `Momentum`."""
     callbacks: Sequence[Callback] | None = None
 
     def __post_init__(self) -> None:
         for name, least in (("max_iter", 0), ("inner_iter", 1), ("augment", 0)):
             check_integer(name, getattr(self, name), least)
+        if not isinstance(self.extrapolate, bool | np.bool_):
+            raise ValueError(f"extrapolate must be True or False, got {self.extrapolate!r}.")
         for name in ("tol", "inner_tol", "max_time"):
             if name != "max_time" or self.max_time is not None:
                 check_number(name, getattr(self, name), 0)
@@ -184,11 +189,23 @@ class _Run:
         rows: list[Progress] = []
         fit_term = self._measure(sweep, rows)
         reason = "max_iter"
+        # Only a loss that sweeps decrease can tell of success, and multiplicative steps would
+        # never leave the zeros that a step ahead makes.
+        able = self.panels.keeps and not self.problem.solver.keeps_zeros
+        pays = c.extrapolate and loss.consistent and able
+        momentum = Momentum(sweep) if pays else None
         for _ in range(max_iter):
             with single_blas():
-                sweep.run()
-                fit_term = self._measure(sweep, rows)
-            stopped = self._stop_reason(rows, fit_term, loss.consistent, record)
+                (momentum or sweep).run()
+                now = self._measure(sweep, rows)
+            taken = momentum is None or rows[-1].objective <= rows[-2].objective
+            if taken:
+                fit_term = now
+            else:
+                rows[-1] = replace(rows[-2], sweep=rows[-1].sweep, time=rows[-1].time)
+            if momentum is not None:
+                (momentum.succeeded if taken else momentum.failed)()
+            stopped = self._stop_reason(rows, fit_term, loss.consistent, record, taken)
             if stopped is not None:
                 reason = stopped
                 break
@@ -210,7 +227,7 @@ class _Run:
         return sweep.fit_term(errors)
 
     def _stop_reason(
-        self, rows: list[Progress], fit_term: float, consistent: bool, record: bool
+        self, rows: list[Progress], fit_term: float, consistent: bool, record: bool, taken: bool
     ) -> str | None:
         c, now = self.control, rows[-1]
         decrease = rows[-2].objective - now.objective
@@ -220,7 +237,7 @@ class _Run:
             return "diverged"
         if c.max_time is not None and now.time >= c.max_time:
             return "max_time"
-        if c.tol > 0 and (decrease if consistent else abs(decrease)) <= c.tol * fit_term:
+        if taken and c.tol > 0 and (decrease if consistent else abs(decrease)) <= c.tol * fit_term:
             return "tol"
         return None
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -70,6 +70,7 @@ class Sweep:
         self.panels, self.state, self.problem, self.loss = panels, state, problem, loss
         self.layers = layers
         self.inner_iter, self.inner_tol = inner_iter, inner_tol
+        self.momentum: float | None = None  # of H_1, see `Coding`
         self.weights: Array
         self.strengths_W: list[float]
         self.strengths_H: list[float]
@@ -103,8 +104,9 @@ class Sweep:
         kind, k = block
         s = self.state
         if kind == "H" and k == 0:
+            coding = replace(self.coding(), momentum=self.momentum)
             s.data = self.panels.update(
-                self.coding(), self.problem.solver, self.inner_iter, self.inner_tol
+                coding, self.problem.solver, self.inner_iter, self.inner_tol
             )
             return
         factors = s.W if kind == "W" else s.H

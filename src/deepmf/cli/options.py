@@ -160,6 +160,15 @@ FIT_OPTIONS: dict[str, Any] = {
     "max_time": _option(float, "--max-time", STOPPING, "Stop after so many seconds."),
     "inner_iter": _option(int, "--inner-iter", STOPPING, "Most steps per block; default 10."),
     "inner_tol": _option(float, "--inner-tol", STOPPING, "Accuracy per block; default 0.01."),
+    "extrapolate": Annotated[
+        bool | None,
+        typer.Option(
+            "--extrapolate/--plain",
+            help="Begin sweeps ahead of where the last one ended; default on.",
+            rich_help_panel=STOPPING,
+            show_default=False,
+        ),
+    ],
     "device": _option(str, "--device", STOPPING, "Where to work: cuda, or cpu through PyTorch."),
 }
 """Settings of a fit, see `deepmf.factorize`; ``model`` and the seed differ between commands."""
@@ -226,7 +235,7 @@ def config_of(data: str | None, config: Path | None, given: Mapping[str, Any]) -
 def _settings(given: Mapping[str, Any]) -> dict[str, Any]:
     """Arguments of `factorize` among a command's options."""
     plain = ("augment", "allow_negative", "max_iter", "tol", "max_time", "inner_iter", "inner_tol")
-    settings = {name: given.get(name) for name in (*plain, "device")}
+    settings = {name: given.get(name) for name in (*plain, "extrapolate", "device")}
     settings["ranks"] = rank_list(given.get("ranks"))
     settings["random_state"] = given.get("seed")
     settings["init"] = _all_or_each(given.get("init") or [])

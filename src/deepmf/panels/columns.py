@@ -10,11 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse.linalg import LinearOperator, eigsh
 
+from deepmf.constraints.base import Constraint
 from deepmf.panels.base import Coding, Panels
 from deepmf.parameters import check_integer
 from deepmf.quadratic import Array
 from deepmf.solvers.base import Solver
-from deepmf.solvers.dispatch import frozen
+from deepmf.solvers.dispatch import frozen, step_ahead
 from deepmf.state import DataProducts
 from deepmf.threads import in_threads
 from deepmf.vectors.padding import EVEN, padded, up_to
@@ -49,6 +50,11 @@ class ColumnPanels(Panels):
         Columns in a panel.
     """
 
+    keeps = True
+    H: Array
+    _before: Array | None
+    """H_1 before the last update, if it is to be had again."""
+
     tasks: ClassVar[int]
     """Largest number of tasks into which a compiled pass is split."""
 
@@ -63,7 +69,7 @@ class ColumnPanels(Panels):
         for cols, P in self._panels():
             self._norms2[cols] = self._norms2_of(P)
         self.norm2 = float(self._norms2.sum())
-        self.H: Array = np.zeros((0, X.shape[1]), dtype=X.dtype)
+        self._take(np.zeros((0, X.shape[1]), dtype=X.dtype))
 
     @abstractmethod
     def _panel(self, cols: slice) -> Any:
@@ -121,13 +127,15 @@ class ColumnPanels(Panels):
         else:
             for cols in self._slices(self.width):  # without X, which may be on disk
                 H[:, cols] = coding.constraint.project(H[:, cols])
-        self.H = H
+        self._take(H)
 
     def update(self, coding: Coding, solver: Solver, max_iter: int, tol: float) -> DataProducts:
         """See `Panels.update`.
 
         The tasks' sums are added in their order, so that results do not depend on the threads.
         """
+        if coding.momentum is not None:
+            self._step_ahead(coding.momentum, coding.constraint)
         kernel = None
         if coding.regularizer is None:
             kernel = solver.column_kernel(coding.A, coding.constraint, self.dtype, max_iter, tol)
@@ -188,7 +196,28 @@ class ColumnPanels(Panels):
 
     def set_codes(self, H: Array) -> None:
         """See `Panels.set_codes`."""
-        self.H = np.array(H, dtype=self.dtype, order="C")
+        self._take(np.array(H, dtype=self.dtype, order="C"))
+
+    def _take(self, H: Array) -> None:
+        self.H, self._before = H, None
+
+    def _step_ahead(self, momentum: float, constraint: Constraint) -> None:
+        """H <- P(H + momentum (H - H before)), which is then H before; 0 where there is none."""
+        H = self.H
+        ahead = np.array(H) if self._before is None else self._before
+
+        def task(cols: slice) -> None:
+            step_ahead(H[:, cols], ahead[:, cols], momentum, constraint)
+
+        width = self.shape[1] if constraint.separable is None else self.width
+        for _ in in_threads(task, self._slices(width)):
+            pass
+        self.H, self._before = ahead, H
+
+    def undo(self) -> None:
+        """See `Panels.undo`."""
+        if self._before is not None:
+            self._take(self._before)
 
     # --- the starts --------------------------------------------------------------------------
 

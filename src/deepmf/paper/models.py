@@ -59,6 +59,7 @@ def fit_deep(
         random_state=0,
         allow_negative=s.allow_negative,
         callbacks=watch,
+        extrapolate=False,
         solver=FastProjectedGradient(scaled=False),  # the paper's steps
     )
 

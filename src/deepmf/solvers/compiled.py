@@ -179,6 +179,23 @@ def columns(
 
 
 @jit
+def ahead(M: Any, before: Any, momentum: Any, kind: int, lower: Any, upper: Any) -> None:
+    """before <- P(M + momentum (M - before)), a few columns at a time."""
+    r, n = M.shape
+    part = zeros(r, 4 * lanes(M), M.dtype)
+    for begin in range(0, n, part.shape[1]):
+        width = min(part.shape[1], n - begin)
+        for i in range(r):
+            m, b, p = M[i, begin : begin + width], before[i, begin : begin + width], part[i]
+            for k in range(width):
+                p[k] = min(max(m[k] + momentum * (m[k] - b[k]), lower), upper)
+        if kind != ENTRIES:
+            for at in range(0, width, lanes(M)):
+                _to_simplex(part, r, at, kind == CAPPED)
+        put(part, begin, width, before)
+
+
+@jit
 def copy(M: Any, begin: int, width: int, out: Any) -> None:
     """Columns ``begin``, ... of M into ``out``; zeros beyond ``width``."""
     for i in range(len(M)):

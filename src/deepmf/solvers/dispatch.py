@@ -135,6 +135,17 @@ def compiled_solve(
     )
 
 
+def step_ahead(M: Array, before: Array, momentum: float, constraint: Constraint) -> None:
+    """before <- P(M + momentum (M - before)), in place."""
+    kernels = _kernels()
+    kind = None if kernels is None else _kind(kernels, constraint)
+    if kernels is None or kind is None or constraint.separable is None:
+        before[...] = constraint.project(M + M.dtype.type(momentum) * (M - before))
+    else:
+        number = M.dtype.type
+        kernels.ahead(M, before, number(momentum), kind[0], number(kind[1]), number(kind[2]))
+
+
 def frozen(M: NDArray) -> NDArray:
     """A read-only view, so that one compiled version serves all."""
     view = M.view()

@@ -265,7 +265,8 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             return self._matrix(X, reset=False), None
         fitted = self.factorization_.layout
         check_same_features(data.layout, fitted, data.X.shape, self.n_features_in_)
-        return check_array(data.X.T, **_MATRIX), data
+        M = _rows_are_samples(data.X.T)
+        return M if isinstance(M, Foreign) else check_array(M, **_MATRIX), data
 
     def _matrix(self, X: Any, reset: bool) -> Any:
         """X as scikit-learn takes it; of another library's array only the width is looked at."""

@@ -243,6 +243,42 @@ def test_the_estimator(client, X):
     assert a.n_features_in_ == 12
 
 
+@pytest.mark.parametrize("holes", [False, True])
+def test_cubes_of_xarray(client, holes):
+    xr = pytest.importorskip("xarray")
+    rng = np.random.default_rng(0)
+    values = rng.random((20, 15, 4)) @ rng.random((4, 9))
+    if holes:
+        values[3, 4, 2], values[10] = np.nan, np.nan
+    waves = ("wavelength", np.linspace(400, 900, 9), {"units": "nm"})
+    cube = xr.DataArray(values, dims=("y", "x", "wavelength"), coords={"wavelength": waves})
+    lazy = cube.chunk({"y": 6})
+    a, b = (DeepMF([3, 2], **QUICK).fit(c) for c in (lazy, cube))
+    np.testing.assert_allclose(a.history_.objective, b.history_.objective, rtol=1e-10)
+    maps, wanted = a.transform(lazy), b.transform(cube)
+    assert maps.chunks is not None
+    xr.testing.assert_allclose(maps.compute(), wanted, atol=1e-6)
+    assert int(maps.isnull().sum()) == holes * 16 * 2
+    assert a.factorization_.layout.kind == "scene"
+
+
+def test_matrices_of_xarray(client, X):
+    xr = pytest.importorskip("xarray")
+    lazy = xr.DataArray(X, dims=("feature", "sample")).chunk({"sample": 300})
+    same(factorize(lazy, [4], **QUICK), factorize(X, [4], **QUICK))
+    codes = DeepMF([4], **QUICK).fit(lazy.T).transform(lazy.T)
+    assert codes.chunks == ((300, 300, 100), (4,))
+
+
+@pytest.mark.parametrize("init", ["snpa", "hierarchical", "nndsvd"])
+def test_workers_can_work_through_pytorch(client, X, init):
+    pytest.importorskip("torch")
+    D = da.from_array(X, chunks=RAGGED)
+    f = factorize(D, [4, 2], init=init, device="cpu", **QUICK)
+    same(f, factorize(X, [4, 2], init=init, **QUICK))
+    assert isinstance(f.H[0].compute(), np.ndarray)
+
+
 def test_files(client, X, tmp_path):
     f = factorize(da.from_array(X, chunks=RAGGED), [4, 2], **QUICK)
     whole = Factorization.load(f.save(tmp_path / "whole"))

@@ -15,6 +15,7 @@ from scipy import sparse
 
 from deepmf.dataset import Dataset
 from deepmf.factorization import Factorization
+from deepmf.foreign import Foreign, as_foreign
 from deepmf.io.bands import band_numbers, read_wavelengths
 from deepmf.io.base import Reading, UnreadableError
 from deepmf.layout import Layout
@@ -70,8 +71,12 @@ def from_cube(
         raise UnreadableError(
             f"{path} holds a cube of {rows} x {cols} pixels; leave out the shape of its pictures."
         )
-    order: Literal["C", "F"] = "F" if cube.strides[0] < cube.strides[1] else "C"
-    X = cube.reshape(rows * cols, m, order=order).T  # a view, in the order that allows one
+    order: Literal["C", "F"] = "C"
+    if is_lazy(cube):
+        X = cube.reshape(rows * cols, m).T
+    else:
+        order = "F" if cube.strides[0] < cube.strides[1] else "C"
+        X = cube.reshape(rows * cols, m, order=order).T  # a view, in the order that allows one
     layout = replace(layout, image_shape=(rows, cols), order=order, pixels="columns")
     return _scene(path, X, reading, wavelengths, bad, nodata, layout)
 
@@ -257,7 +262,7 @@ def _scene(
             f"Check the no-data value ({nodata}), or leave out the bands that lack it."
         )
     if valid is not None:
-        X = X[np.ix_(good, valid)]
+        X = X[good][:, valid] if is_lazy(X) else X[np.ix_(good, valid)]
         shape = layout.image_shape or (1, n)
         layout = replace(layout, valid=valid.reshape(shape, order=layout.order))
     elif not good.all():
@@ -283,7 +288,23 @@ def _with_data(
     """Good bands with data in some pixel, and pixels with data in all of these (None: all are)."""
     if X.dtype.kind != "f" and nodata is None and not np.ma.isMaskedArray(X):
         return good, None
+    some, valid = _present(X, nodata, good)
+    if not some[good].all() and some[good].any():
+        return _with_data(X, nodata, good & some)  # pixels need no data in empty bands
+    return good & some, None if valid.all() else valid
+
+
+def _present(
+    X: Any, nodata: float | None, good: NDArray[np.bool_]
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Bands with data in some pixel, and pixels with data in all good bands."""
     m, n = X.shape
+    if is_lazy(X):
+        from dask.base import compute
+
+        lost = X.map_blocks(_lost, nodata, dtype=bool, meta=np.empty((0, 0), bool))
+        some, valid = compute(~lost.all(axis=1), ~lost[good].any(axis=0))
+        return some, valid
     some, valid = np.zeros(m, dtype=bool), np.ones(n, dtype=bool)
     step = max(1, _BLOCK // m)
     for start in range(0, n, step):
@@ -291,9 +312,13 @@ def _with_data(
         lost = _lost(X[:, cols], nodata)
         some |= ~lost.all(axis=1)
         valid[cols] = ~lost[good].any(axis=0)
-    if not some[good].all() and some[good].any():
-        return _with_data(X, nodata, good & some)  # pixels need no data in empty bands
-    return good & some, None if valid.all() else valid
+    return some, valid
+
+
+def is_lazy(A: Any) -> bool:
+    """Whether an array is one of Dask's, which is not loaded here."""
+    kind = as_foreign(A)
+    return isinstance(kind, Foreign) and kind.lazy
 
 
 def _lost(X: Any, nodata: float | None) -> NDArray[np.bool_]:

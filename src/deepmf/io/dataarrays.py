@@ -16,6 +16,7 @@ from deepmf.io.arrange import (
     check_room,
     from_cube,
     from_matrix,
+    is_lazy,
     names_array,
     spectral_axis,
 )
@@ -63,13 +64,13 @@ def codes_to_dataarray(codes: ArrayLike, layout: Layout, names: Sequence[str]) -
         Of the components: they take the place of the spectral dimension.
     """
     xr = need("xarray", "cubes", "Writing NetCDF and Zarr files")
-    H, header = np.asarray(codes), layout.header
+    H, header = codes if is_lazy(codes) else np.asarray(codes), layout.header
     scene = layout.kind == "scene"
     kept, order = header.get("samples", []), header.get("dims", [])
     if len(kept) != 1 + scene:
         kept = ["y", "x"] if scene else ["sample"]
         order = ["component", *kept]
-    values = np.stack([layout.image(row) for row in H]).astype(H.dtype) if scene else H
+    values = _pictures(H, layout) if scene else H
     where = (layout.y, layout.x) if scene else (_as_type(layout.samples, header.get("type")),)
     coords = {dim: place for dim, place in zip(kept, where) if place is not None}
     da = xr.DataArray(
@@ -86,6 +87,17 @@ def codes_to_dataarray(codes: ArrayLike, layout: Layout, names: Sequence[str]) -
     return da.transpose(*(dim if dim in kept else "component" for dim in order))
 
 
+def _pictures(H: Any, layout: Layout) -> Any:
+    """Rows of codes as pictures of their type; those of a Dask array are not computed."""
+    if not is_lazy(H):
+        return np.stack([layout.image(row) for row in H]).astype(H.dtype)
+    if layout.valid is not None:
+        valid = layout.valid.ravel()
+        place = np.maximum(np.cumsum(valid) - 1, 0)
+        H = np.where(valid, H[:, place], H.dtype.type(np.nan))
+    return H.reshape(len(H), *(layout.image_shape or ()))
+
+
 def arrange(path: Path, da: xarray.DataArray, reading: Reading) -> Dataset:
     """See `from_dataarray`; ``path`` is for messages and the name."""
     single = [dim for dim in da.dims if da.sizes[dim] == 1]
@@ -96,7 +108,8 @@ def arrange(path: Path, da: xarray.DataArray, reading: Reading) -> Dataset:
             f"expected a matrix or a cube."
         )
     check_numbers(path, da)
-    check_room(path, da.shape, da.dtype)
+    if not da.chunks:
+        check_room(path, da.shape, da.dtype)
     spectral = _spectral_dim(path, da, reading)
     kept = [dim for dim in da.dims if dim != spectral]
     if [str(dim).lower() in names for dim, names in zip(kept, (_X, _Y))] == [True, True]:
@@ -114,7 +127,8 @@ def arrange(path: Path, da: xarray.DataArray, reading: Reading) -> Dataset:
             if coord.ndim == 0 and _CRS & set(coord.attrs)
         },
     }
-    array = da.transpose(spectral, *kept).to_numpy()
+    turned = da.transpose(spectral, *kept)
+    array = turned.data if da.chunks else turned.to_numpy()
     parts: dict[str, Any] = {"wavelengths": waves, "bad": bad}
     ticks = [_labels(along.get(dim)) for dim in kept]
     if len(kept) == 2:

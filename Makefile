@@ -7,7 +7,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 
-.PHONY: setup demo test lint bench clean
+.PHONY: setup demo test lint bench uncache clean
 
 setup: $(VENV)/.ready
 
@@ -38,6 +38,10 @@ $(VENV)/.bench: $(VENV)/.ready
 
 bench: $(VENV)/.bench
 	$(BIN)/python -m benchmarks.run $(BENCH)
+
+# Code compiled by Numba, which does not notice a change in another file.
+uncache:
+	find src -name '*.nb[ci]' -delete
 
 clean:
 	rm -rf $(VENV) demo dist build

@@ -33,13 +33,13 @@ LEVELS = {
     "names": 6,
     "problem": 7,
     "sweep": 8,
-    "momentum": 8,
+    "momentum": 9,
     "growth": 8,
-    "fit": 9,
-    "factorization": 9,
-    "factorize": 10,
-    "io": 10,
-    "estimators": 11,
+    "fit": 10,
+    "factorization": 10,
+    "factorize": 11,
+    "io": 11,
+    "estimators": 12,
 }
 # Leaves that any level may use: they import nothing of the numerics.
 HELPERS = {"files", "foreign", "random_state", "stored", "threads", "validation"}

@@ -49,6 +49,7 @@ def test_synthetic_scores_are_those_of_the_library():
     f = factorize(
         data.X, [6, 3], regularizer_W=[MinVolume(1e-3), MinVolume(1e-2)], init="snpa",
         max_iter=40, tol=0, allow_negative=True, solver=FastProjectedGradient(scaled=False),
+        extrapolate=False,
     )  # fmt: skip
     lc = {s.layer: s.mrsa for s in scores if s.model == "LC-DMF"}
     assert lc == {k + 1: pytest.approx(match(data.W[k], f.W[k]).mean) for k in range(2)}

@@ -26,6 +26,8 @@ class ClusterPanels(Panels):
     numbers for each column.
     """
 
+    keeps = True
+
     def __init__(self, crew: Crew, norm2: float) -> None:
         self._crew = crew
         self.shape, self.dtype = crew.X.shape, crew.dtype
@@ -57,6 +59,11 @@ class ClusterPanels(Panels):
         """
         self._expect(coding)
         return DataProducts(*self._crew.sum("update", coding, solver, max_iter, tol))
+
+    def undo(self) -> None:
+        """See `Panels.undo`."""
+        self._crew.sum("undo")
+        self._codes = None
 
     def _expect(self, coding: Coding) -> None:
         self._crew.coding = coding

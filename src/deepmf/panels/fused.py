@@ -71,11 +71,7 @@ def update_rows(
     """
     rows, r = G.shape
     half = rows // 4 * 2
-    C, part, H64 = (
-        np.empty((r, block), H.dtype),
-        np.zeros((r, block), H.dtype),
-        np.zeros((r, block)),
-    )
+    C, part, H64 = _block(r, block, H)
     work, lane = scratch(A)
     for begin in range(first, last, block):
         width = min(block, last - begin)
@@ -98,11 +94,7 @@ def update_columns(
 ) -> None:  # fmt: skip
     """The same for an X whose columns are contiguous, given as X', G' and giving H X'."""
     r, rows = len(Gt), Xt.shape[1]
-    C, part, H64 = (
-        np.empty((r, block), H.dtype),
-        np.zeros((r, block), H.dtype),
-        np.zeros((r, block)),
-    )
+    C, part, H64 = _block(r, block, H)
     Ct, Ht = zeros(block, HHt.shape[1], H.dtype), zeros(block, r, np.float64)
     work, lane = scratch(A)
     for begin in range(first, last, block):

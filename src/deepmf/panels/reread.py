@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from deepmf.foreign import as_numpy
 from deepmf.panels.base import Coding, Panels
 from deepmf.quadratic import Array
 from deepmf.solvers.base import Solver
+from deepmf.solvers.dispatch import step_ahead
 from deepmf.state import DataProducts
 
 
@@ -23,13 +26,17 @@ class RereadPanels(Panels):
         Gives the panels of X, by reading or computing X.
     """
 
+    keeps = True
+    _codes: Any
+    _before: Any
+
     def __init__(self, make: Callable[[], Panels]) -> None:
         self._make = make
         first = make()
         self.shape, self.dtype = first.shape, first.dtype
         self.norm2, self.count = first.norm2, first.count
         self._norms2 = first.column_norms2()
-        self._codes: Any = None
+        self._take(None)
 
     def opened(self) -> Panels:
         """The panels of X with the present codes, for one pass."""
@@ -42,14 +49,26 @@ class RereadPanels(Panels):
         """See `Panels.begin`."""
         panels = self._make()
         panels.begin(coding, positive)
-        self._codes = panels.get_codes()
+        self._take(as_numpy(panels.get_codes()))
 
     def update(self, coding: Coding, solver: Solver, max_iter: int, tol: float) -> DataProducts:
         """See `Panels.update`."""
+        if coding.momentum is not None:
+            ahead = self._codes.copy() if self._before is None else self._before
+            step_ahead(self._codes, ahead, coding.momentum, coding.constraint)
+            self._codes, self._before = ahead, self._codes
         panels = self.opened()
-        products = panels.update(coding, solver, max_iter, tol)
-        self._codes = panels.get_codes()
+        products = panels.update(replace(coding, momentum=None), solver, max_iter, tol)
+        self._codes = as_numpy(panels.get_codes())
         return products
+
+    def undo(self) -> None:
+        """See `Panels.undo`."""
+        if self._before is not None:
+            self._take(self._before)
+
+    def _take(self, H: Any) -> None:
+        self._codes, self._before = H, None
 
     def residuals2(self, bases: Sequence[Array]) -> Array:
         """See `Panels.residuals2`."""
@@ -61,7 +80,7 @@ class RereadPanels(Panels):
 
     def set_codes(self, H: Any) -> None:
         """See `Panels.set_codes`."""
-        self._codes = np.array(H, dtype=self.dtype, order="C")
+        self._take(np.array(H, dtype=self.dtype, order="C"))
 
     def column_norms2(self) -> Array:
         """See `Panels.column_norms2`."""

@@ -226,8 +226,14 @@ class Share:
             sums = merged(sums, tuple(part.update(coding, solver, max_iter, tol)))
         return sums
 
+    def undo(self) -> None:
+        """See `Panels.undo`."""
+        for part in self._parts.values():
+            part.undo()
+
     def code(self, coding: Coding) -> None:
         """Solve the blocks' coding problem from scratch."""
+        coding = replace(coding, momentum=None)
         for part in self._parts.values():
             part.begin(coding)
             for _ in range(1 if coding.regularizer is None else _MAJORIZED):

@@ -39,10 +39,12 @@ _LARGEST_BLOCK = 100_000
 def _kernels() -> ModuleType | None:
     """The compiled kernels, imported on first use; ``None`` where Numba cannot be had."""
     try:
+        from numba import config
+
         from deepmf.solvers import compiled
     except (ImportError, RuntimeError):  # missing, or nowhere to keep compiled code
         return None
-    return compiled
+    return None if config.DISABLE_JIT else compiled
 
 
 def _kind(kernels: ModuleType, constraint: Constraint) -> tuple[int, float, float] | None:

@@ -53,7 +53,7 @@ SHORT = {"max_iter": 6, "tol": 0}
 
 @models
 def test_stops_by_tol(model):
-    f = factorize(X, [4, 2], model=model, tol=1e-2, max_iter=500)
+    f = factorize(X, [4, 2], model=model, tol=1e-2, max_iter=500, extrapolate=False)
     assert f.stop_reason == "tol"
     assert 1 <= f.n_iter < 500
     if model in ("layer-centric", "data-centric"):
@@ -284,8 +284,8 @@ def test_multilayer_equals_successive_single_layers(settings):
 
 @pytest.mark.parametrize("model", MODELS)
 def test_one_layer_is_nmf_whatever_the_model(model):
-    f = factorize(X, [4], model=model, init=given(X, [4]), **SHORT)
-    g = factorize(X, 4, init=given(X, [4]), **SHORT)
+    f = factorize(X, [4], model=model, init=given(X, [4]), extrapolate=False, **SHORT)
+    g = factorize(X, 4, init=given(X, [4]), extrapolate=False, **SHORT)
     np.testing.assert_allclose(f.W[0], g.W[0], atol=1e-12)
     np.testing.assert_allclose(f.H[0], g.H[0], atol=1e-12)
     np.testing.assert_array_equal(f.weights, [1])

@@ -78,6 +78,14 @@ def test_a_sweep_that_was_taken_back_leaves_everything_as_it_was():
     assert [p.sweep for p in seen] == list(range(1, 201))
 
 
+def test_a_sweep_that_was_taken_back_does_not_end_the_fit():
+    settings = {"model": "data-centric", "max_iter": 2000}
+    f = fitted(settings, tol=1e-7)
+    still = np.flatnonzero(np.diff(f.history.objective) == 0)
+    assert len(still) and still[0] + 1 < f.n_iter
+    assert f.stop_reason == "tol"
+
+
 def test_extrapolate_is_checked():
     with pytest.raises(ValueError, match="extrapolate must be True or False, got 'yes'"):
         factorize(X, 2, extrapolate="yes")

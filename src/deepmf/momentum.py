@@ -67,8 +67,9 @@ class Momentum:
         s = self._sweep.state
         for (kind, k), M in self._now.items():
             (s.W if kind == "W" else s.H)[k] = M
-        s.data = self._data
-        self._sweep.panels.undo()
+        if ("H", 0) in self._sweep.blocks:
+            s.data = self._data
+            self._sweep.panels.undo()
         self._ceiling = self._beta
         self._beta *= _DECAY
         self._moving = False

@@ -277,6 +277,8 @@ def test_workers_can_work_through_pytorch(client, X, init):
     f = factorize(D, [4, 2], init=init, device="cpu", **QUICK)
     same(f, factorize(X, [4, 2], init=init, **QUICK))
     assert isinstance(f.H[0].compute(), np.ndarray)
+    model = DeepMF([4, 2], init=init, device="cpu", **QUICK).fit(D.T)
+    same(model.factorization_, f)
 
 
 def test_files(client, X, tmp_path):

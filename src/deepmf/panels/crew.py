@@ -181,9 +181,9 @@ class Crew:
             for member in new:
                 try:
                     self._await([member.future], [member.address])
-                    member.actor = member.future.result()
+                    member.actor = member.future.result(timeout=_WAIT)
                     self._members.append(member)
-                except Gone:
+                except (Gone, TimeoutError):
                     blocks += member.blocks
                     self._count_losses(member.blocks)
         self._members.sort(key=lambda member: member.blocks)
@@ -335,6 +335,8 @@ class Crew:
                 there = self._listed()
                 if not set(addresses) <= set(there):
                     raise Gone from None
+            except CancelledError:
+                raise Gone from None
             paused = [a for a in addresses if there[a]["status"] == "paused"]
             if not paused:
                 working = time.monotonic()
@@ -349,7 +351,7 @@ class Crew:
         for future in futures:
             if future.status == "error":
                 error = future.exception()
-                raise Gone if isinstance(error, KilledWorker | Elsewhere) else error
+                raise Gone if isinstance(error, KilledWorker) else error
             if future.status != "finished":
                 raise Gone
 
@@ -370,9 +372,9 @@ class Crew:
         blocks = sorted(j for member in lost for j in member.blocks)
         self._count_losses(blocks)
         warnings.warn(
-            f"{len(lost)} of the cluster's workers ({', '.join(m.address for m in lost)}) were "
-            f"lost. Their {len(blocks)} of {len(self._blocks)} chunks of X are loaded and coded "
-            f"again on others, and the fit goes on.",
+            f"The cluster lost {', '.join(m.address for m in lost)} during the fit. "
+            f"{len(blocks)} of {len(self._blocks)} chunks of X are loaded and coded again on other "
+            f"workers, and the fit goes on.",
             stacklevel=2,
         )
         self._load(blocks)
@@ -418,6 +420,7 @@ class Crew:
             return
         H = H.rechunk({0: -1, 1: self.X.chunks[1]})
         parts = self.client.compute(list(H.to_delayed(optimize_graph=True).ravel()))
+        self._await(parts, [])
         self._tasks(set_codes_here, dict(enumerate(parts)))
 
     def _tasks(self, function: Callable[..., Any], given: dict[int, Any]) -> dict[int, Any]:
@@ -439,7 +442,7 @@ class Crew:
                 }
                 self._await(list(futures.values()), [where[j].address for j in futures])
                 return futures
-            except Gone as error:
+            except (Gone, Elsewhere) as error:
                 self._replace(error)
 
 

@@ -43,7 +43,7 @@ def objective_now(X, f):
     return 0.5 * np.linalg.norm(X - f.W[0] @ np.asarray(f.H[0])) ** 2
 
 
-@pytest.mark.parametrize("fan", [16, 1])
+@pytest.mark.parametrize("fan", [10, 1])
 def test_the_fit_goes_on_and_still_decreases(mortal, X, fan, monkeypatch):
     monkeypatch.setattr(crew, "_FAN", fan)
 

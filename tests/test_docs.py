@@ -16,11 +16,15 @@ BLOCK = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
 
 
 @pytest.mark.parametrize(
-    "page", ["README.md", "docs/guide.md", "docs/files.md", "docs/reproduction.md"]
+    "page",
+    ["README.md", "docs/guide.md", "docs/files.md", "docs/reproduction.md", "docs/cluster.md"],
 )
 def test_code_blocks_run_in_order(page, tmp_path, monkeypatch):
     blocks = BLOCK.findall((ROOT / page).read_text(encoding="utf-8"))
     assert blocks
+    if page == "docs/cluster.md":
+        pytest.importorskip("distributed")
+        pytest.importorskip("zarr")
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {}
     for block in blocks:
@@ -43,7 +47,14 @@ def test_examples_run(script):
 
 @pytest.mark.parametrize(
     "page",
-    ["README.md", "CONTRIBUTING.md", "docs/guide.md", "docs/files.md", "docs/reproduction.md"],
+    [
+        "README.md",
+        "CONTRIBUTING.md",
+        "docs/guide.md",
+        "docs/files.md",
+        "docs/reproduction.md",
+        "docs/cluster.md",
+    ],
 )
 def test_links_and_named_files_exist(page):
     text = (ROOT / page).read_text(encoding="utf-8")

@@ -168,7 +168,9 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         """
         kind, data = kind_of(X), as_dataset(X)
         given = X if data is None else data.X.T
-        M = check_matrix(self._matrix(given, reset=True), sparse_ok=True)
+        A = self._matrix(given, reset=True)
+        lazy = isinstance(A, Foreign) and A.lazy  # then it is loaded here, and only once
+        M = check_matrix(A, sparse_ok=True, device=self.device if lazy else None)
         # Clones: parameters set after the fit must not change what was fitted.
         settings = {
             name: value if name in ("init", "callbacks") else clone(value, safe=False)

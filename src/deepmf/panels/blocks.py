@@ -102,15 +102,18 @@ class Streamed:
                 self.driver.copy(part, to, self.copies)
             return to, self.copies.record_event()
 
-        arriving = send(*todo[0])
-        for (cols, k), following in zip(todo, [*todo[1:], None]):
-            block, ready = arriving
-            if following is not None:
-                arriving = send(*following)
-            work.wait_event(ready)
-            yield cols, block
-            free[k] = work.record_event()
-        work.synchronize()  # no one else gets the room before
+        try:
+            arriving = send(*todo[0])
+            for (cols, k), following in zip(todo, [*todo[1:], None]):
+                block, ready = arriving
+                if following is not None:
+                    arriving = send(*following)
+                work.wait_event(ready)
+                yield cols, block
+                free[k] = work.record_event()
+        finally:  # no one else gets the room before all is done
+            self.copies.synchronize()
+            work.synchronize()
 
     def some(self, index: NDArray[np.intp]) -> NDArray:
         """See `Blocks.some`."""

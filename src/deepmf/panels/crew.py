@@ -16,6 +16,7 @@ from importlib import import_module
 from itertools import accumulate
 from typing import Any
 from uuid import uuid4
+from weakref import finalize
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,8 +32,9 @@ from deepmf.panels.share import (
     set_codes_here,
 )
 
-_FAN = 16
-"""Shares that are asked by one: with up to so many workers the client asks each of them itself."""
+_FAN = 10
+"""Shares that are asked by one: up to so many the client asks itself, and a thousand are three
+levels. An answer costs the one who asked about a millisecond."""
 
 _PATIENCE = 2.0
 """Seconds between looks at whether everyone who was asked is still there."""
@@ -97,6 +99,7 @@ class Crew:
         self._linked = True
         self._members: list[Member] = []
         self.client, self._cluster = _client()
+        self._end = finalize(self, _ended, self.client, self._cluster)  # where no one closes it
         try:
             self._blocks = X.to_delayed(optimize_graph=True).ravel()
             self._load(list(range(len(self._blocks))))
@@ -109,17 +112,14 @@ class Crew:
         if self.client.status == "running":
             self.client.cancel([member.future for member in self._members])
         self._members = []
-        if self._cluster is not None:
-            self.client.close()
-            self._cluster.close()
-            self._cluster = None
+        self._end()
 
     # --- asking ------------------------------------------------------------------------------
 
     def sum(self, method: str, *args: Any) -> Any:
         """A method's results, added over all shares along a tree, in a fixed order.
 
-        Each share asks up to 16 others and adds what they send, so that what comes in anywhere does
+        Each share asks up to 10 others and adds what they send, so that what comes in anywhere does
         not grow with the number of workers.
         """
         packed = _packed(args)
@@ -161,7 +161,7 @@ class Crew:
                     raise Gone from None
 
     def _link(self) -> None:
-        """Tell every share whom to ask in turn: the i-th, those from 16 (i + 1) on."""
+        """Tell every share whom to ask in turn: the i-th, those from 10 (i + 1) on."""
         if self._linked:
             return
         actors = [member.actor for member in self._members]
@@ -181,9 +181,9 @@ class Crew:
             for member in new:
                 try:
                     self._await([member.future], [member.address])
-                    member.actor = member.future.result()
+                    member.actor = member.future.result(timeout=_WAIT)
                     self._members.append(member)
-                except Gone:
+                except (Gone, TimeoutError):
                     blocks += member.blocks
                     self._count_losses(member.blocks)
         self._members.sort(key=lambda member: member.blocks)
@@ -235,7 +235,7 @@ class Crew:
         Where the blocks are already on the workers they stay.
         """
         plan: dict[str, list[int]] = {}
-        there = self._whereabouts(blocks)
+        there = {j: own for j, own in self._whereabouts(blocks).items() if own in workers}
         total, before = sum(self.X.chunks[1][j] for j in blocks), 0
         for j in blocks:
             middle = before + self.X.chunks[1][j] / 2
@@ -335,6 +335,8 @@ class Crew:
                 there = self._listed()
                 if not set(addresses) <= set(there):
                     raise Gone from None
+            except CancelledError:
+                raise Gone from None
             paused = [a for a in addresses if there[a]["status"] == "paused"]
             if not paused:
                 working = time.monotonic()
@@ -349,7 +351,7 @@ class Crew:
         for future in futures:
             if future.status == "error":
                 error = future.exception()
-                raise Gone if isinstance(error, KilledWorker | Elsewhere) else error
+                raise Gone if isinstance(error, KilledWorker) else error
             if future.status != "finished":
                 raise Gone
 
@@ -370,9 +372,9 @@ class Crew:
         blocks = sorted(j for member in lost for j in member.blocks)
         self._count_losses(blocks)
         warnings.warn(
-            f"{len(lost)} of the cluster's workers ({', '.join(m.address for m in lost)}) were "
-            f"lost. Their {len(blocks)} of {len(self._blocks)} chunks of X are loaded and coded "
-            f"again on others, and the fit goes on.",
+            f"The cluster lost {', '.join(m.address for m in lost)} during the fit. "
+            f"{len(blocks)} of {len(self._blocks)} chunks of X are loaded and coded again on other "
+            f"workers, and the fit goes on.",
             stacklevel=2,
         )
         self._load(blocks)
@@ -418,6 +420,7 @@ class Crew:
             return
         H = H.rechunk({0: -1, 1: self.X.chunks[1]})
         parts = self.client.compute(list(H.to_delayed(optimize_graph=True).ravel()))
+        self._await(parts, [])
         self._tasks(set_codes_here, dict(enumerate(parts)))
 
     def _tasks(self, function: Callable[..., Any], given: dict[int, Any]) -> dict[int, Any]:
@@ -439,7 +442,7 @@ class Crew:
                 }
                 self._await(list(futures.values()), [where[j].address for j in futures])
                 return futures
-            except Gone as error:
+            except (Gone, Elsewhere) as error:
                 self._replace(error)
 
 
@@ -464,6 +467,13 @@ def _client() -> tuple[Any, Any]:
             "with Client(address) for it."
         )
     return client, None
+
+
+def _ended(client: Any, cluster: Any) -> None:
+    """End a cluster that was started here."""
+    if cluster is not None:
+        client.close()
+        cluster.close()
 
 
 def _memory_used(client: Any) -> dict[str, int]:

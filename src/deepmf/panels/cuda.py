@@ -7,6 +7,7 @@ descent, and X is read a second time for ``X H'``. Sums over columns are in doub
 
 from __future__ import annotations
 
+import math
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -16,11 +17,14 @@ import torch
 from numpy.typing import NDArray
 
 from deepmf.panels import driver
-from deepmf.panels.blocks import Blocks
+from deepmf.panels.blocks import Blocks, Resident
 from deepmf.panels.driver import NoPassError
 from deepmf.quadratic import Array
 
 _THREADS, _WARPS = 128, 4
+_TILE = 256
+"""Bytes of a row of a tile."""
+
 _FUSED_BYTES = 64
 """Codes of a column up to which one thread holds its descent in registers."""
 
@@ -28,7 +32,7 @@ _SUMS = 14
 """16 x 8 sums in double precision that a warp can hold in registers beside its work."""
 
 _COLUMNS, _RESIDENT = 4, 2
-"""Columns of a thread in a shared descent, and blocks on a multiprocessor that this allows."""
+"""Columns of a thread in a shared descent; blocks that must find registers on a multiprocessor."""
 
 
 class Pass:
@@ -52,21 +56,17 @@ class Pass:
         self, blocks: Blocks, dtype: torch.dtype, width: int, m: int, r: int, kind: int, fast: bool
     ) -> None:
         self.blocks, self.width, self.m, self.r = blocks, width, m, r
-        self.resident = blocks.most == blocks.shape[1]
+        self.recordable = isinstance(blocks, Resident)
         with torch.cuda.device(blocks.device):
             X = next(iter(blocks.each(blocks.most)))[1]
             self.plan = Plan(X, m, r, kind, fast)
             like: dict[str, Any] = {"dtype": dtype, "device": blocks.device}
-            size = self.plan.sent
-            self.sent = torch.zeros(size, **like)
-            self.sums = torch.empty((m + r) * r, dtype=torch.float64, device=blocks.device)
-            self.parts = torch.empty(
-                self.plan.blocks * len(self.sums), dtype=torch.float64, device=blocks.device
-            )
-            self.host_sent = torch.zeros(size, dtype=dtype, pin_memory=True)
-            self.host_sums = torch.empty(len(self.sums), dtype=torch.float64, pin_memory=True)
-            wide = 0 if self.plan.fused else min(width, blocks.most)
-            self.C = torch.empty((r, wide), **like)
+            self.sent = torch.zeros(self.plan.sent, **like)
+            self.host_sent = torch.zeros(self.plan.sent, dtype=dtype, pin_memory=True)
+            self.host_sums = torch.empty((m + r) * r, dtype=torch.float64, pin_memory=True)
+            self.sums = self.host_sums.to(blocks.device)
+            self.parts = self.sums.repeat(self.plan.blocks)
+            self.C = torch.empty((r, 0 if self.plan.fused else min(width, blocks.most)), **like)
         self.small = self.plan.places(self.host_sent.numpy())
         self.G = self.plan.places(self.sent)[3]
         self.beta = torch.empty(0, **like)
@@ -89,9 +89,9 @@ class Pass:
             before, graph = self.recorded
             if graph is not None and before == key:
                 graph.replay()
-            elif before == key and self.resident:
+            elif before == key and self.recordable:
                 graph = torch.cuda.CUDAGraph()
-                with torch.cuda.graph(graph):
+                with torch.cuda.graph(graph, capture_error_mode="thread_local"):
                     self._run(H, max_iter)
                 self.recorded = (key, graph)
                 graph.replay()
@@ -136,7 +136,7 @@ class Plan:
 
     def __init__(self, X: torch.Tensor, m: int, r: int, kind: int, fast: bool) -> None:
         self.m, self.r, self.size = m, r, X.element_size()
-        self.vec, self.tile = 16 // self.size, 256 // self.size
+        self.vec, self.tile = 16 // self.size, _TILE // self.size
         self.by_column = X.stride(1) != 1
         self.ldx = X.stride(1) if self.by_column else X.stride(0)
         chip = torch.cuda.get_device_properties(X.device)
@@ -177,7 +177,7 @@ class Plan:
         entries = self._tile(8 * bands, self.by_column)
         entries += self.sent + (_WARPS - 1) * r * self.tile
         self.shared = {"sweep": entries * self.size}
-        self.resident = max(1, min(3 if r * self.size <= 32 else 2, room // (entries * self.size)))
+        self.resident = _RESIDENT
         return self.shared["sweep"] <= room and self.mt * -(-r // 8) <= _SUMS
 
     def _split(self, room: int) -> bool:
@@ -243,12 +243,11 @@ class Plan:
 
 def extrapolations(count: int, alpha: Any) -> NDArray:
     """b_k of Algorithm 4 for k = 0, ..., count steps after a restart, in the type of alpha_1."""
-    out = np.empty(count + 1, dtype=type(alpha))
+    out, a = np.empty(count + 1, dtype=type(alpha)), float(alpha)
     for k in range(count + 1):
-        a2 = alpha * alpha
-        following = (np.sqrt(a2 * a2 + 4 * a2) - a2) / 2
-        out[k] = alpha * (1 - alpha) / (a2 + following)
-        alpha = following
+        following = (math.sqrt(a**4 + 4 * a**2) - a**2) / 2
+        out[k] = a * (1 - a) / (a**2 + following)
+        a = following
     return out
 
 

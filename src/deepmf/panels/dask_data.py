@@ -58,6 +58,8 @@ class DaskData(Foreign):
 
     def on(self, device: Any) -> Self:
         """The same matrix for workers that are to work on their devices."""
+        if device == self._source.device:
+            return self
         other = type(self)(self._source.array)
         other._source.device, other._turned = device, self._turned
         return other

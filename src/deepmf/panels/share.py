@@ -315,8 +315,8 @@ def codes_here(name: str, block: int) -> Array:
     """A task on a share's worker: the codes of one block, without a copy."""
     if name not in _shares:
         raise Elsewhere(
-            "The worker that held these codes was lost after the fit. The factorization still "
-            "has all it needs to code X again: f.encode(X)."
+            "The worker that held these codes was lost, and they with it. The factorization f has "
+            "all it needs to code X again: f.encode(X). Of several starts, fit from the best again."
         )
     return _shares[name].codes()[block]
 

@@ -82,7 +82,8 @@ def test_a_sweep_that_was_taken_back_does_not_end_the_fit():
     settings = {"model": "data-centric", "max_iter": 2000}
     f = fitted(settings, tol=1e-7)
     still = np.flatnonzero(np.diff(f.history.objective) == 0)
-    assert len(still) and still[0] + 1 < f.n_iter
+    assert len(still)
+    assert still[0] + 1 < f.n_iter
     assert f.stop_reason == "tol"
 
 

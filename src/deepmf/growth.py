@@ -41,7 +41,7 @@ def add_layer(
             f"Layer {k} shrank to zero, so there is nothing for layer {k + 1} to work with. "
             f"Lower the weights of its regularisers, or fix its scale with a simplex constraint."
         )
-    data = panels if k == 0 else DensePanels(s.W[k - 1])
+    data = panels if k == 0 else DensePanels(np.ascontiguousarray(s.W[k - 1]))
     if isinstance(start, Given):
         W = start.W[k]
         data.set_codes(start.H[k])

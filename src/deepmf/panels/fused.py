@@ -42,7 +42,7 @@ def _improve(
         )  # fmt: skip
     put(part, begin, width, H)
     copy(H, begin, width, H64)
-    add_inner(H64, 0, len(H64), 0, H64.shape[1], None, H64, HHt)
+    add_inner(H64, 0, len(H64), 0, H64.shape[1], 0, H64, HHt)
 
 
 @_jit
@@ -77,12 +77,12 @@ def update_rows(
         width = min(block, last - begin)
         C[:] = 0
         add_outer(G[:half], X, 0, begin, width, block, C)
-        add_outer(G[half:], X, half, begin, width, None, C)
+        add_outer(G[half:], X, half, begin, width, 0, C)
         _improve(
             A, C, H, part, H64, begin, width, work, lane, HHt,
             step, kind, lower, upper, max_iter, tol2, alpha1, accelerated,
         )  # fmt: skip
-        add_inner(X, 0, half, begin, width, None, H64, XHt[:half])
+        add_inner(X, 0, half, begin, width, 0, H64, XHt[:half])
         add_inner(X, half, rows - half, begin, width, block, H64, XHt[half:])
 
 
@@ -102,14 +102,14 @@ def update_columns(
         Ct[:] = 0
         half = width // 4 * 2
         add_inner(Xt, begin, half, 0, rows, block * rows, Gt, Ct[:half])
-        add_inner(Xt, begin + half, width - half, 0, rows, None, Gt, Ct[half:])
+        add_inner(Xt, begin + half, width - half, 0, rows, 0, Gt, Ct[half:])
         _turn(Ct, C)
         _improve(
             A, C, H, part, H64, begin, width, work, lane, HHt,
             step, kind, lower, upper, max_iter, tol2, alpha1, accelerated,
         )  # fmt: skip
         _turn(H64, Ht)
-        add_outer(Ht[:half], Xt, begin, 0, rows, None, HXt)
+        add_outer(Ht[:half], Xt, begin, 0, rows, 0, HXt)
         add_outer(Ht[half:width], Xt, begin + half, 0, rows, block * rows, HXt)
 
 

@@ -87,7 +87,6 @@ def descend(
     now, then, new, slope, new_slope = work[0], work[1], work[2], work[3], work[4]  # A m + c
     zero, half, one, four = splat(M, 0), splat(M, 0.5), splat(M, 1), splat(M, 4)
     low, high, start, shorter = splat(M, lower), splat(M, upper), splat(M, alpha1), splat(M, tol2)
-    plus_times(C, at, A, M, at, slope)
     for v in range(0, 2 * width, width):
         store(start, lane, 0, v)
         store(zero - one, lane, 1, v)
@@ -96,13 +95,20 @@ def descend(
         for i in range(r):
             m = load(M, i, at + v)
             store(m, now, i, v)
-            m = m - splat(M, step[i]) * load(slope, i, v)
-            store(minimum(maximum(m, low), high), new, i, v)
-    for _ in range(max_iter):
-        if kind != ENTRIES:
+            store(m, new, i, v)
+    for iteration in range(max_iter + 1):  # of which the first only finds the slope at the start
+        if kind != ENTRIES and iteration > 0:
             _to_simplex(new, r, 0, kind == CAPPED)
             _to_simplex(new, r, width, kind == CAPPED)
         plus_times(C, at, A, new, 0, new_slope)
+        if iteration == 0:
+            for i in range(r):
+                for v in range(0, 2 * width, width):
+                    s = load(new_slope, i, v)
+                    store(s, slope, i, v)
+                    m = load(now, i, v) - splat(M, step[i]) * s
+                    store(minimum(maximum(m, low), high), new, i, v)
+            continue
         still = zero
         for v in range(0, 2 * width, width):
             change, length = zero, zero

@@ -84,11 +84,10 @@ def _outer_tile(
     """C = B + G'X on rows k, ..., k + tile - 1 and two vectors of columns.
 
     These begin at ``left`` in X, at ``beside`` in B and at ``at`` in C; X's rows begin at ``top``.
-    ``live``, unless None, counts the columns of X that are left; ``ahead``, unless None, says how
-    many columns further on X will be read next.
+    ``live``, unless None, counts the columns of X that are left. Those ``ahead`` of these will be
+    read next; 0: none.
     """
-    height = tile.literal_value
-    some, fetching = (not isinstance(given, types.NoneType) for given in (live, ahead))
+    height, some = tile.literal_value, not isinstance(live, types.NoneType)
 
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         _, live, ahead, g, x, top, left, b, beside, c, at, k = args
@@ -100,9 +99,8 @@ def _outer_tile(
             place = emit_address(context, builder, X, x, builder.add(top, loop.index), left)
             places = [place, builder.gep(place, [width])]
             pair = [_emit_read(builder, kind, X.dtype, p, n) for p, n in zip(places, parts)]
-            if fetching:
-                for place in places:
-                    emit_prefetch(builder, builder.gep(place, [ahead]))
+            for place in places:
+                emit_prefetch(builder, builder.gep(place, [ahead]))
             weights = emit_address(context, builder, G, g, loop.index, k)
             for t in range(height):
                 weight = builder.load(builder.gep(weights, [ir.Constant(I64, t)]))
@@ -119,8 +117,7 @@ def _outer_tile(
         return context.get_dummy_value()
 
     n = types.intp
-    counts = (n if some else types.none, n if fetching else types.none)
-    return types.void(tile, *counts, G, X, n, n, B, n, C, n, n), codegen
+    return types.void(tile, n if some else live, n, G, X, n, n, B, n, C, n, n), codegen
 
 
 @intrinsic(prefer_literal=True)
@@ -130,10 +127,10 @@ def _inner_tile(
 ) -> Any:  # fmt: skip
     """out[to : to + 2, k : k + tile] += Y G[k : k + tile]', Y the rows i and j of X, from left on.
 
-    Y has ``width`` columns, G as many and then zeros up to a whole vector. ``ahead``, unless None,
-    says how many entries further on X will be read next.
+    Y has ``width`` columns, G as many and then zeros up to a whole vector. Entries ``ahead`` of the
+    present ones will be read next; 0: none.
     """
-    height, fetching = tile.literal_value, not isinstance(ahead, types.NoneType)
+    height = tile.literal_value
 
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         _, ahead, g, k, x, i, j, left, width, o, to = args
@@ -147,9 +144,8 @@ def _inner_tile(
         def add(at: Any, live: Any) -> None:
             places = [builder.gep(row, [at]) for row in rows]
             pair = [_emit_read(builder, kind, X.dtype, place, live) for place in places]
-            if fetching:
-                for place in places:
-                    emit_prefetch(builder, builder.gep(place, [ahead]))
+            for place in places:
+                emit_prefetch(builder, builder.gep(place, [ahead]))
             for t in range(height):
                 weight = emit_load(builder, kind, builder.gep(weights[t], [at]))
                 for v in (0, 1):
@@ -171,7 +167,7 @@ def _inner_tile(
         return context.get_dummy_value()
 
     n = types.intp
-    return types.void(tile, n if fetching else ahead, G, n, X, n, n, n, n, out, n), codegen
+    return types.void(tile, n, G, n, X, n, n, n, n, out, n), codegen
 
 
 @_inlined
@@ -182,39 +178,37 @@ def _height(rest: int) -> int:
 
 @_inlined
 def _outer_strip(
-    live: Any, ahead: Any, G: Any, X: Any, top: int, left: int, B: Any, beside: int, C: Any,
-    at: int, k: int,
-) -> int:  # fmt: skip
+    ahead: int, G: Any, X: Any, top: int, left: int, B: Any, beside: int, C: Any, at: int, k: int
+) -> int:
     """One tile; where the next one begins."""
     tile = _height(G.shape[1] - k)
     if tile == 8:
-        _outer_tile(8, live, ahead, G, X, top, left, B, beside, C, at, k)
+        _outer_tile(8, None, ahead, G, X, top, left, B, beside, C, at, k)
     elif tile == 6:
-        _outer_tile(6, live, ahead, G, X, top, left, B, beside, C, at, k)
+        _outer_tile(6, None, ahead, G, X, top, left, B, beside, C, at, k)
     elif tile == 4:
-        _outer_tile(4, live, ahead, G, X, top, left, B, beside, C, at, k)
+        _outer_tile(4, None, ahead, G, X, top, left, B, beside, C, at, k)
     else:
-        _outer_tile(2, live, ahead, G, X, top, left, B, beside, C, at, k)
+        _outer_tile(2, None, ahead, G, X, top, left, B, beside, C, at, k)
     return k + tile
 
 
 @_jit
-def add_outer(G: Any, X: Any, top: int, left: int, width: int, ahead: Any, C: Any) -> None:
+def add_outer(G: Any, X: Any, top: int, left: int, width: int, ahead: int, C: Any) -> None:
     """C[:, :width] += G'Y with Y the rows top, ... and columns left, ..., left + width - 1 of X.
 
-    Columns ``ahead`` of them will be read next, unless this is None. C has whole vectors.
+    Columns ``ahead`` of them will be read next; 0: none. C has whole vectors.
     """
     step = 2 * lanes(C)
     whole = width - width % step
     for j in range(0, whole, step):
-        k = _outer_strip(None, ahead, G, X, top, left + j, C, j, C, j, 0)
-        while k < G.shape[1]:
-            k = _outer_strip(None, None, G, X, top, left + j, C, j, C, j, k)
-    rest = width - whole
-    if rest > 0:
         k = 0
         while k < G.shape[1]:
-            k = _outer_strip(rest, None, G, X, top, left + whole, C, whole, C, whole, k)
+            k = _outer_strip(ahead, G, X, top, left + j, C, j, C, j, k)
+    rest = width - whole
+    if rest > 0:
+        for k in range(0, G.shape[1], 2):
+            _outer_tile(2, rest, ahead, G, X, top, left + whole, C, whole, C, whole, k)
 
 
 @_inlined
@@ -222,38 +216,30 @@ def plus_times(C: Any, at: int, A: Any, M: Any, left: int, out: Any) -> None:
     """out = C + A M, two vectors of columns, from ``at`` on in C, ``left`` in M; A is symmetric."""
     k = 0
     while k < len(A):
-        k = _outer_strip(None, None, A, M, 0, left, C, at, out, 0, k)
-
-
-@_jit
-def _inner_strip(
-    ahead: Any, G: Any, k: int, X: Any, i: int, j: int, left: int, width: int, out: Any, to: int
-) -> int:
-    """One tile; where the next one begins."""
-    tile = _height(len(G) - k)
-    if tile == 8:
-        _inner_tile(8, ahead, G, k, X, i, j, left, width, out, to)
-    elif tile == 6:
-        _inner_tile(6, ahead, G, k, X, i, j, left, width, out, to)
-    elif tile == 4:
-        _inner_tile(4, ahead, G, k, X, i, j, left, width, out, to)
-    else:
-        _inner_tile(2, ahead, G, k, X, i, j, left, width, out, to)
-    return k + tile
+        k = _outer_strip(0, A, M, 0, left, C, at, out, 0, k)
 
 
 @_jit
 def add_inner(
-    X: Any, top: int, height: int, left: int, width: int, ahead: Any, G: Any, out: Any
+    X: Any, top: int, height: int, left: int, width: int, ahead: int, G: Any, out: Any
 ) -> None:
     """out += Y G' with Y the given part of X; G is thin and padded by zeros to whole vectors.
 
     out has a multiple of eight columns and an even number of rows. Entries ``ahead`` of Y's will be
-    read next, unless this is None.
+    read next; 0: none.
     """
     for i in range(0, height, 2):
         # the last of an odd number of rows is taken twice, and the second result left behind
         row, other = top + i, top + min(i + 1, height - 1)
-        k = _inner_strip(ahead, G, 0, X, row, other, left, width, out, i)
+        k = 0
         while k < len(G):
-            k = _inner_strip(None, G, k, X, row, other, left, width, out, i)
+            tile = _height(len(G) - k)
+            if tile == 8:
+                _inner_tile(8, ahead, G, k, X, row, other, left, width, out, i)
+            elif tile == 6:
+                _inner_tile(6, ahead, G, k, X, row, other, left, width, out, i)
+            elif tile == 4:
+                _inner_tile(4, ahead, G, k, X, row, other, left, width, out, i)
+            else:
+                _inner_tile(2, ahead, G, k, X, row, other, left, width, out, i)
+            k += tile

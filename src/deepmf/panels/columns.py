@@ -35,6 +35,9 @@ _NARROWEST_PRODUCT = 256
 _TASK = 3e7
 """Flops in the smallest task for a thread: some tenths of a millisecond."""
 
+_TASK_ENTRIES = 1 << 20
+"""Codes that a thread moves ahead in one task."""
+
 _LARGEST_GRAM = 1500
 """Up to this many rows, singular vectors come from the m x m Gram matrix; above, from Lanczos."""
 
@@ -209,7 +212,8 @@ class ColumnPanels(Panels):
         def task(cols: slice) -> None:
             step_ahead(H[:, cols], ahead[:, cols], momentum, constraint)
 
-        width = self.shape[1] if constraint.separable is None else self.width
+        width = max(self.width, _TASK_ENTRIES // max(len(H), 1))
+        width = self.shape[1] if constraint.separable is None else width
         for _ in in_threads(task, self._slices(width)):
             pass
         self.H, self._before = ahead, H

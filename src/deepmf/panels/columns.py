@@ -18,7 +18,7 @@ from deepmf.solvers.base import Solver
 from deepmf.solvers.dispatch import frozen, step_ahead
 from deepmf.state import DataProducts
 from deepmf.threads import in_threads
-from deepmf.vectors.padding import EVEN, padded, up_to
+from deepmf.vectors.padding import up_to
 
 Task = Callable[[slice], DataProducts]
 """Improves some columns' codes and sends back their part of X H', H H' and the penalty."""
@@ -162,7 +162,7 @@ class ColumnPanels(Panels):
         """BLAS products with a compiled descent between them."""
         from deepmf.solvers import compiled  # compiles, or loads what was compiled, when needed
 
-        A = padded(coding.A, self.dtype, EVEN, EVEN)
+        A = np.ascontiguousarray(coding.A, dtype=self.dtype)
         Gt = coding.G.T.astype(self.dtype, copy=False)
 
         def task(cols: slice) -> DataProducts:

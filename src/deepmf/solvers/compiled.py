@@ -161,15 +161,19 @@ def columns(
     A: Any, C: Any, M: Any, out: Any, start: int, stop: int, step: Any, kind: int, lower: Any,
     upper: Any, max_iter: int, tol2: Any, alpha1: Any, accelerated: bool,
 ) -> None:  # fmt: skip
-    """Columns start, ..., stop - 1 of M, each on its own, into ``out``; A is padded, C is not.
+    """Columns start, ..., stop - 1 of M, each on its own, into ``out``.
 
     ::
 
         m -> argmin of 1/2 <m, A m> - <c, m> over the set
     """
-    work, lane = scratch(A)
+    r = len(M)
+    even = r + r % 2
+    whole = zeros(even, even, M.dtype)
+    whole[:r, :r] = A
+    work, lane = scratch(whole)
     group = lane.shape[1]
-    m, c = zeros(len(A), group, M.dtype), zeros(len(A), group, M.dtype)
+    m, c = zeros(even, group, M.dtype), zeros(even, group, M.dtype)
     for begin in range(start, stop, group):
         width = min(group, stop - begin)
         copy(M, begin, width, m)
@@ -178,7 +182,7 @@ def columns(
             for k in range(width):
                 c[i, k] = -c[i, k]
         descend(
-            A, c, m, 0, work, lane,
+            whole, c, m, 0, work, lane,
             step, kind, lower, upper, max_iter, tol2, alpha1, accelerated,
         )  # fmt: skip
         put(m, begin, width, out)

@@ -20,7 +20,6 @@ from deepmf.constraints import (
 )
 from deepmf.quadratic import Array, Quadratic
 from deepmf.threads import in_threads
-from deepmf.vectors.padding import EVEN, padded
 
 FIRST_ALPHA = 0.05
 """alpha_1 of Algorithm 4; a small value starts with strong extrapolation."""
@@ -112,7 +111,7 @@ def compiled_solve(
         if isinstance(A, float):
             return None
         out = np.empty(M.shape, M.dtype)
-        H = padded(float(B) * A, dtype, EVEN, EVEN)
+        H = _matrix(A if B == 1.0 else float(B) * A, dtype)
         r, n = M.shape
         width = max(128, int(_TASK / (2 * r * (r + 8) * max_iter + 1)))
         tasks = [(k, min(k + width, n)) for k in range(0, n, width)]

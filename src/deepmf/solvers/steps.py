@@ -29,7 +29,7 @@ def step_sizes(q: Quadratic, constraint: Constraint, scaled: bool) -> Array | No
     else:
         lipschitz = q.lipschitz()
         size = np.full((1, 1), 1 / lipschitz if lipschitz > 0 else np.inf)
-    return size if size.max() < np.inf else None  # they are positive, or infinite
+    return size if 0 < size.max() < np.inf else None
 
 
 def _own_steps(A: Side) -> Array:

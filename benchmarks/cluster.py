@@ -15,6 +15,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -35,9 +36,9 @@ PLAIN: dict[str, Any] = {"init": "random", "random_state": 0, "tol": 0}
 
 
 @contextmanager
-def workers(count: int, **settings: Any) -> Iterator[Client]:
+def workers(number: int, **settings: Any) -> Iterator[Client]:
     settings = {"threads_per_worker": 1, "memory_limit": "4GB", **settings}
-    with LocalCluster(n_workers=count, **settings, **QUIET) as local, Client(local) as client:
+    with LocalCluster(n_workers=number, **settings, **QUIET) as local, Client(local) as client:
         yield client
 
 
@@ -123,10 +124,10 @@ def speed(quick: bool) -> list[str]:
     with tempfile.TemporaryDirectory() as folder:
         path = str(Path(folder) / "x.zarr")
         da.from_array(X, chunks=(m, n // 16)).to_zarr(path)
-        for count in (1, 2):
-            with workers(count):
+        for several in (1, 2):
+            with workers(several):
                 D = da.from_zarr(path)
-                times[f"{count} worker(s) of 1 thread"] = sweep_times(D, [r], sweeps).min()
+                times[f"{several} worker(s) of 1 thread"] = sweep_times(D, [r], sweeps).min()
         held, crew._HOLD = crew._HOLD, 0.0
         try:
             with workers(2):
@@ -150,14 +151,12 @@ def asking(quick: bool) -> list[str]:
     X = data(m, 64)
     lines = ["| workers | flat | CPU here | CPU here for each | tree of fan 4 | CPU here |"]
     lines.append("|---" * 6 + "|")
-    for count in (1, 2, 4) if quick else (1, 2, 4, 8, 16):
-        with workers(count, memory_limit="2GB"):
-            D = da.from_array(X, chunks=(m, 64 // count))
+    for several in (1, 2, 4) if quick else (1, 2, 4, 8, 16):
+        with workers(several, memory_limit="2GB"):
+            D = da.from_array(X, chunks=(m, 64 // several))
             flat, tree = (_asked(D, fan, r, 20 if quick else 100) for fan in (64, 4))
-        lines.append(
-            f"| {count} | {1e3 * flat[0]:.2f} ms | {1e3 * flat[1]:.2f} ms "
-            f"| {1e3 * flat[1] / count:.2f} ms | {1e3 * tree[0]:.2f} ms | {1e3 * tree[1]:.2f} ms |"
-        )
+        cells = [flat[0], flat[1], flat[1] / several, *tree]
+        lines.append(" | ".join([f"| {several}", *(f"{1e3 * t:.2f} ms" for t in cells)]) + " |")
     return lines
 
 
@@ -169,7 +168,8 @@ def _asked(D: da.Array, fan: int, r: int, times: int) -> tuple[float, float]:
         G = np.random.default_rng(0).random((D.shape[0], r))
         coding, solver = Coding(G.T @ G, G, Nonnegative()), FastProjectedGradient()
         asked.sum("begin", coding)
-        return _median(lambda: asked.sum("update", coding, solver, 1, 0.0), times)
+        number = count(1)
+        return _median(lambda: asked.sum("update", next(number), coding, solver, 1, 0.0), times)
     finally:
         crew._FAN = usual
 

@@ -271,11 +271,11 @@ def test_matrices_of_xarray(client, X):
 
 
 @pytest.mark.parametrize("init", ["snpa", "hierarchical", "nndsvd"])
-def test_workers_can_work_through_pytorch(client, X, init):
+def test_workers_can_work_through_pytorch(many, X, init):
     pytest.importorskip("torch")
     D = da.from_array(X, chunks=RAGGED)
     f = factorize(D, [4, 2], init=init, device="cpu", **QUICK)
-    same(f, factorize(X, [4, 2], init=init, **QUICK))
+    same(f, factorize(X, [4, 2], init=init, device="cpu", **QUICK))
     assert isinstance(f.H[0].compute(), np.ndarray)
     model = DeepMF([4, 2], init=init, device="cpu", **QUICK).fit(D.T)
     same(model.factorization_, f)

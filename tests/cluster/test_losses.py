@@ -6,17 +6,18 @@ import os
 import signal
 import threading
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from deepmf import L1, CappedSimplex, factorize
+from deepmf import L1, CappedSimplex, FastProjectedGradient, Nonnegative, factorize
 from deepmf.panels import Coding, crew, share
 
 da = pytest.importorskip("dask.array")
 
 CHUNKS = (12, 50)
-PLAIN = {"tol": 0, "random_state": 0, "init": "random"}
+PLAIN = {"tol": 0, "random_state": 0, "init": "random", "extrapolate": False}
 
 
 @pytest.fixture(scope="module")
@@ -189,8 +190,51 @@ def test_codes_built_anew_are_optimal(X):
     best = value(np.hstack(list(s.codes().values())))
     for _ in range(5):
         assert value(CappedSimplex().project(rng.random((4, 700)))) >= best
-    XHt, _, _ = s.update(coding, _Still(), 1, 0.0)
+    XHt, _, _ = s.update(1, coding, _Still(), 1, 0.0)
     np.testing.assert_allclose(XHt, X @ np.hstack(list(s.codes().values())).T)
+
+
+def test_an_update_that_is_asked_for_again_is_not_done_again(X):
+    """So that what is taken back is the update as a whole."""
+    W = np.random.default_rng(1).random((12, 4))
+    coding = Coding(W.T @ W, W, Nonnegative())
+    s = share.Share("x", {0: X}, {}, share.Kind(1, False))
+    s.begin(coding)
+    before = s.codes()[0].copy()
+    ahead = replace(coding, momentum=0.5)
+    first = s.update(1, ahead, FastProjectedGradient(), 3, 0.0)
+    again = s.update(1, ahead, FastProjectedGradient(), 3, 0.0)
+    assert all(np.array_equal(a, b) for a, b in zip(first, again))
+    assert not np.array_equal(s.codes()[0], before)
+    for _ in range(2):
+        s.undo()
+        np.testing.assert_array_equal(s.codes()[0], before)
+
+
+def test_new_codes_are_sought_again_after_a_step_back(X):
+    """They are optimal for whatever basis the next sweep has, so that it cannot fail for ever."""
+    rng = np.random.default_rng(1)
+    codings = [Coding(W.T @ W, W, Nonnegative(), momentum=0.5) for W in rng.random((3, 12, 4))]
+    s = share.Share("x", {0: X}, {}, share.Kind(1, False), codings[0])
+    for number, coding in enumerate(codings[1:], start=1):
+        s.update(number, coding, FastProjectedGradient(), 1, 0.0)
+        best = share.Share("y", {0: X}, {}, share.Kind(1, False), coding).codes()[0]
+        np.testing.assert_allclose(s.codes()[0], best, atol=1e-4)
+        s.undo()
+
+
+def test_a_loss_of_a_fit_that_extrapolates(mortal, X):
+    D = da.from_array(X, chunks=CHUNKS)
+    settings = {**PLAIN, "extrapolate": True, "max_iter": 30}
+    with pytest.warns(UserWarning, match="lost"):
+        f = factorize(
+            D, [4], callbacks=lambda p: kill_one(mortal) if p.sweep == 9 else None, **settings
+        )
+    objective = f.history.objective
+    assert np.diff(objective).max() <= 0
+    assert objective[-1] < objective[15] < objective[9]
+    undisturbed = factorize(X, [4], **settings).history.objective
+    assert objective[-1] < 1.05 * undisturbed[-1]
 
 
 class _Still:

@@ -57,6 +57,15 @@ def test_a_worker_with_a_gpu_works_there(X, monkeypatch, new_cluster):
     assert sent == ["cuda"] * 4
 
 
+def test_what_came_in_a_message_is_aligned(X):
+    """Else Numba compiles once more, and BLAS sums in another order."""
+    off = np.frombuffer(b"." + X.tobytes(), offset=1).reshape(X.shape)
+    assert not off.flags.aligned
+    s = share.Share("x", {0: off}, {}, share.Kind(1, alone=False))
+    assert s._readers[0]().flags.aligned
+    np.testing.assert_array_equal(s._readers[0](), X)
+
+
 # --- blocks that do not fit --------------------------------------------------------------------
 
 
@@ -96,7 +105,7 @@ def test_nothing_of_them_stays(X):
         W = np.random.default_rng(0).random((12, 4))
         coding = Coding(W.T @ W, W, Nonnegative())
         s.begin(coding)
-        sums = s.update(coding, FastProjectedGradient(), 10, 0.01)
+        sums = s.update(1, coding, FastProjectedGradient(), 10, 0.01)
         assert len(reads) == 6
         assert all(isinstance(part, RereadPanels) for part in s._parts.values())
         H = np.hstack(list(s.codes().values()))
@@ -158,9 +167,11 @@ def test_a_store_larger_than_each_worker(new_cluster, tmp_path):
     basis = rng.random((m, 3), dtype=np.float32)
     for start in range(0, n, 20 * width):  # the others hold the fill value and take no disk
         store[:, start : start + width] = basis @ rng.random((3, width), dtype=np.float32)
+    settings = {**QUICK, "init": "random", "max_iter": 2}
+    factorize(store[:, :width], [4], **settings)  # compiled here, which takes memory of its own
     with new_cluster(n_workers=2, memory_limit="700MB") as client, client.as_current():
         pids = client.run(os.getpid)
-        f = factorize(da.from_zarr(path), [4], **{**QUICK, "init": "random", "max_iter": 2})
+        f = factorize(da.from_zarr(path), [4], **settings)
         assert client.run(os.getpid) == pids  # none was ended for using too much
         assert f.H[0].shape == (4, n)
         error = [f.squared_error(store[:, s : s + width]) for s in (0, width)]

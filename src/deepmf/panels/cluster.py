@@ -33,7 +33,7 @@ class ClusterPanels(Panels):
         self.shape, self.dtype = crew.X.shape, crew.dtype
         self.norm2 = norm2
         self.count = len(crew.ends)
-        self._rank = 0
+        self._rank = self._updates = 0
         self._codes: Any = None
 
     def close(self) -> None:
@@ -58,7 +58,10 @@ class ClusterPanels(Panels):
         codes they had can beat: the objective still falls (for a convex set, to rounding).
         """
         self._expect(coding)
-        return DataProducts(*self._crew.sum("update", coding, solver, max_iter, tol))
+        self._updates += 1
+        args = (self._updates, coding, solver, max_iter, tol)
+        XHt, HHt, penalty = self._crew.sum("update", *args)
+        return DataProducts(np.array(XHt), np.array(HHt), float(penalty))  # aligned, and our own
 
     def undo(self) -> None:
         """See `Panels.undo`."""

@@ -25,7 +25,7 @@ from deepmf.panels.reread import RereadPanels
 from deepmf.quadratic import Array
 from deepmf.solvers import FastProjectedGradient, Solver
 from deepmf.threads import limit_threads
-from deepmf.validation import check_array
+from deepmf.validation import check_array, is_sparse
 
 _CODE_ITER, _CODE_TOL = 5_000, 1e-6
 """How hard codes are sought that replace lost ones: beyond what the lost ones could have been."""
@@ -112,7 +112,9 @@ class Share:
         self._held = set(held)
         self._facts: dict[int, Facts] = {}
         self._parts: dict[int, Panels] = {}
-        self._fresh = coding is not None
+        self._fresh = coding is not None  # codes that no update has seen
+        self._settling = False  # in the last update they were made as good as can be
+        self._done: tuple[int, Any] = (0, None)  # the last update and its result
         with self._threads():
             self.group(kind.width)
             if coding is not None:
@@ -182,7 +184,7 @@ class Share:
 
     def _prepared(self, block: Any) -> Any:
         """A block as the fit takes matrices, on the worker's device if it has one."""
-        block = check_array(block, "X", sparse_ok=True)
+        block = _aligned(check_array(block, "X", sparse_ok=True))
         return block if self.kind.device is None else on_device(block, self.kind.device)
 
     def facts(self) -> dict[int, Facts]:
@@ -215,19 +217,30 @@ class Share:
         for j, H in self.codes().items():
             self._parts[j].set_codes(constraint.project(np.maximum(H, floor)))
 
-    def update(self, coding: Coding, solver: Solver, max_iter: int, tol: float) -> tuple[Any, ...]:
-        """See `Panels.update`; codes that replaced lost ones are first made as good as can be."""
+    def update(
+        self, number: int, coding: Coding, solver: Solver, max_iter: int, tol: float
+    ) -> tuple[Any, ...]:
+        """See `Panels.update`; codes that replaced lost ones are first made as good as can be.
+
+        One that is asked for again, as another worker was lost, is not done again.
+        """
+        if number == self._done[0]:
+            return self._done[1]
         if self._fresh and max_iter:
             self.code(coding)
-            self._fresh = False
+            self._settling, self._fresh = True, False
+        else:
+            self._settling = False
         m, r = coding.G.shape
         sums: tuple[Any, ...] = (np.zeros((m, r)), np.zeros((r, r)), 0.0)
         for part in self._parts.values():
             sums = merged(sums, tuple(part.update(coding, solver, max_iter, tol)))
+        self._done = (number, sums)
         return sums
 
     def undo(self) -> None:
-        """See `Panels.undo`."""
+        """See `Panels.undo`; codes that replaced lost ones are then to be sought again."""
+        self._fresh = self._fresh or self._settling
         for part in self._parts.values():
             part.undo()
 
@@ -324,6 +337,14 @@ def codes_here(name: str, block: int) -> Array:
 def set_codes_here(name: str, block: int, H: Array) -> None:
     """A task on a share's worker: replace the codes of one block."""
     _shares[name].set_codes({block: H})
+
+
+def _aligned(block: Any) -> Any:
+    """The matrix as compiled code wants it: what came in a message may begin at any byte."""
+    if is_sparse(block):
+        parts = (block.data, block.indices, block.indptr)
+        return block if all(part.flags.aligned for part in parts) else block.copy()
+    return np.require(block, requirements="A")
 
 
 def _same(block: Any) -> Any:

@@ -42,7 +42,7 @@ _PATIENCE = 2.0
 _WAIT = 30.0
 """Seconds to wait for a first worker, and for the scheduler to notice one that does not answer."""
 
-_HOLD = 0.6
+_HOLD = 0.5
 """Part of a worker's memory that may be in use with the blocks of X that stay; Dask pauses a worker
 at 0.8 and ends it at 0.95."""
 

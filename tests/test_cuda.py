@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -31,7 +34,7 @@ if not torch.cuda.is_available():
 
 from deepmf.panels import tensor_data  # noqa: E402
 
-SETS = [Unconstrained(), Nonnegative(), Box(0.1, 0.6), Simplex(), CappedSimplex()]
+SETS = [Unconstrained(), Nonnegative(), Box(0.01, 0.6), Simplex(), CappedSimplex()]
 SIZES = {
     "scene": (162, 1000, 6),
     "odd": (163, 333, 3),
@@ -115,7 +118,8 @@ def test_every_set(number, order, dtype):
 @pytest.mark.parametrize("number", range(len(SETS)), ids=[s.name for s in SETS])
 def test_every_set_where_threads_share_a_column(number, dtype):
     X, H, coding = problem(37, 150, 21, SETS[number], dtype)
-    check_update(on_device(X), X, H, coding, FastProjectedGradient())
+    for max_iter, tol in ((10, 0.01), (30, 0.5)):
+        check_update(on_device(X), X, H, coding, FastProjectedGradient(), max_iter, tol)
 
 
 @dtypes
@@ -134,6 +138,44 @@ def test_every_size(size, order, dtype):
 def test_steps_and_stops(rank, solver, max_iter, tol):
     X, H, coding = problem(25, 200, rank, Nonnegative(), np.float64)
     check_update(on_device(X), X, H, coding, solver, max_iter, tol)
+
+
+@dtypes
+@pytest.mark.parametrize("number", range(len(SETS)), ids=[s.name for s in SETS])
+@pytest.mark.parametrize("rank", [5, 21])
+def test_updates_from_ahead_can_be_taken_back(rank, number, dtype):
+    X, H, coding = problem(37, 450, rank, SETS[number], dtype)
+    both = on_device(X), as_panels(X)
+    seen = []
+    for p in both:
+        p.set_codes(H)
+        codes = []
+        for momentum in (0.0, 0.7, None, 0.9, "undo", "undo", 0.0, 0.4):
+            if momentum == "undo":
+                p.undo()
+            else:
+                p.update(replace(coding, momentum=momentum), FastProjectedGradient(), 3, 0.0)
+            codes.append(host(p.get_codes()) if p is both[0] else p.get_codes().astype(float))
+        seen.append(codes)
+    for new, old in zip(*seen):
+        np.testing.assert_allclose(new, old, atol=1e-10 if dtype == np.float64 else 1e-3)
+    assert np.abs(seen[0][4] - seen[0][3]).max() > 1e-6
+
+
+def test_other_fits_are_let_go_while_one_is_recorded():
+    """A recorded pass that is garbage in a cycle, at every step of another recording."""
+    X, H, coding = problem(20, 300, 4, Nonnegative(), np.float32)
+    before = gc.get_threshold()
+    try:
+        gc.set_threshold(1, 1, 1)
+        for _ in range(3):
+            p = on_device(X)
+            p.set_codes(H)
+            for _ in range(3):
+                p.update(coding, FastProjectedGradient(), 10, 0.01)
+            p.itself = p
+    finally:
+        gc.set_threshold(*before)
 
 
 def test_a_tensor_that_begins_anywhere():
@@ -244,10 +286,11 @@ def test_a_set_of_the_users():
 @pytest.mark.parametrize("ranks", [[6, 4, 2], [24, 6]], ids=str)
 def test_single_precision_decreases_and_agrees(ranks):
     X, _, _ = problem(162, 20_000, ranks[0], Nonnegative(), np.float32)
-    settings = {**SHORT, "max_iter": 60}
-    f = factorize(X, ranks, device="cuda", **settings)
-    steps = np.diff(f.history.objective)
-    assert (steps <= 1e-9 * f.history.objective[:-1]).all()
+    for ahead in (True, False):
+        settings = {**SHORT, "max_iter": 60, "extrapolate": ahead}
+        f = factorize(X, ranks, device="cuda", **settings)
+        steps = np.diff(f.history.objective)
+        assert (steps <= 1e-9 * f.history.objective[:-1]).all()
     cpu = factorize(X, ranks, **settings)
     np.testing.assert_allclose(f.history.objective, cpu.history.objective, rtol=1e-4)
 
@@ -325,7 +368,10 @@ def test_full_precision_whatever_pytorch_is_set_to(new):
     before = getattr(settings, name)
     try:
         setattr(settings, name, fast)
-        check_update(on_device(X), X, H, coding, FastProjectedGradient())
+        p = on_device(X)
+        check_update(p, X, H, coding, FastProjectedGradient())
+        exact = coding.G.T @ X.astype(float)
+        np.testing.assert_allclose(p.dot(coding.G), exact, rtol=1e-5)  # TF32 has three digits
         assert getattr(settings, name) == fast
     finally:
         setattr(settings, name, before)

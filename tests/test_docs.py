@@ -17,11 +17,20 @@ BLOCK = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
 
 @pytest.mark.parametrize(
     "page",
-    ["README.md", "docs/guide.md", "docs/files.md", "docs/reproduction.md", "docs/cluster.md"],
+    [
+        "README.md",
+        "docs/guide.md",
+        "docs/files.md",
+        "docs/reproduction.md",
+        "docs/gpu.md",
+        "docs/cluster.md",
+    ],
 )
 def test_code_blocks_run_in_order(page, tmp_path, monkeypatch):
     blocks = BLOCK.findall((ROOT / page).read_text(encoding="utf-8"))
     assert blocks
+    if page == "docs/gpu.md":
+        pytest.importorskip("torch")
     if page == "docs/cluster.md":
         pytest.importorskip("distributed")
         pytest.importorskip("zarr")
@@ -53,6 +62,7 @@ def test_examples_run(script):
         "docs/guide.md",
         "docs/files.md",
         "docs/reproduction.md",
+        "docs/gpu.md",
         "docs/cluster.md",
     ],
 )

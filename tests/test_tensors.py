@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -131,6 +132,28 @@ def test_codes_begin_and_are_updated_as_those_of_the_array(width, dtype, penalty
     H = np.asarray(both[0].get_codes(), dtype=float)
     np.testing.assert_allclose(new.XHt, X.astype(float) @ H.T, rtol=1e-12)
     np.testing.assert_allclose(new.HHt, H @ H.T, rtol=1e-12)
+
+
+@pytest.mark.parametrize("constraint", SETS, ids=repr)
+def test_updates_from_ahead_can_be_taken_back(constraint):
+    X, W = matrix(), basis()
+    coding = Coding(W.T @ W, W, constraint)
+    whole = COLS if constraint.separable is None else 7
+    both = panels(X, "C", whole), DensePanels(X, whole)
+    seen = []
+    for p in both:
+        p.set_codes(constraint.project(np.random.default_rng(2).random((RANK, COLS))))
+        codes = []
+        for momentum in (0.0, 0.7, None, 0.9, "undo", "undo", 0.0, 0.4):
+            if momentum == "undo":
+                p.undo()
+            else:
+                p.update(replace(coding, momentum=momentum), FastProjectedGradient(), 2, 0.0)
+            codes.append(np.asarray(p.get_codes()).copy())
+        seen.append(codes)
+    for new, old in zip(*seen):
+        close(new, old)
+    assert np.abs(seen[0][4] - seen[0][3]).max() > 1e-6
 
 
 @widths

@@ -7,7 +7,10 @@ descent, and X is read a second time for ``X H'``. Sums over columns are in doub
 
 from __future__ import annotations
 
+import gc
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -30,6 +33,9 @@ _FUSED_BYTES = 64
 
 _SUMS = 14
 """16 x 8 sums in double precision that a warp can hold in registers beside its work."""
+
+_RECORDED = 8
+"""Calls that are remembered: codes go to and fro between two places, or three with a start."""
 
 _COLUMNS, _RESIDENT = 4, 2
 """Columns of a thread in a shared descent; blocks that must find registers on a multiprocessor."""
@@ -70,57 +76,61 @@ class Pass:
         self.small = self.plan.places(self.host_sent.numpy())
         self.G = self.plan.places(self.sent)[3]
         self.beta = torch.empty(0, **like)
-        self.recorded: tuple[Any, torch.cuda.CUDAGraph | None] = (None, None)
+        self.recorded: dict[Any, torch.cuda.CUDAGraph | None] = {}
 
     def __call__(
-        self, A: Array, G: Array, H: torch.Tensor, kernel: tuple[Any, ...]
+        self,
+        A: Array,
+        G: Array,
+        H: torch.Tensor,
+        to: torch.Tensor,
+        momentum: float,
+        kernel: tuple[Any, ...],
     ) -> tuple[Array, Array]:
-        """Improve H in place; X H' and H H'.
+        """Improve P(H + momentum (H - to)), into ``to``; its X H' and H H'.
 
         The second call of a kind is recorded, and from then on a call is one launch.
         """
         steps, _, lower, upper, max_iter, tol2, alpha, _ = kernel
-        small = self.small
-        small[0][:], small[1][:], small[2][:], small[3][:] = A, steps, (lower, upper, tol2), G
+        limits, small = (lower, upper, tol2, momentum), self.small
+        small[0][:], small[1][:], small[2][:], small[3][:] = A, steps, limits, G
         with torch.cuda.device(self.blocks.device):
             if len(self.beta) != max_iter + 1:
                 self.beta = torch.as_tensor(extrapolations(max_iter, alpha)).to(H.device)
-            key = (H.data_ptr(), max_iter)
-            before, graph = self.recorded
-            if graph is not None and before == key:
-                graph.replay()
-            elif before == key and self.recordable:
-                graph = torch.cuda.CUDAGraph()
-                with torch.cuda.graph(graph, capture_error_mode="thread_local"):
-                    self._run(H, max_iter)
-                self.recorded = (key, graph)
-                graph.replay()
+            key = (H.data_ptr(), to.data_ptr(), max_iter)
+            graph = self.recorded.get(key)
+            if graph is None and key in self.recorded and self.recordable:
+                graph = self.recorded[key] = torch.cuda.CUDAGraph()
+                with _no_collection(), torch.cuda.graph(graph, capture_error_mode="thread_local"):
+                    self._run(H, to, max_iter)
+            if graph is None:
+                self.recorded = {**dict(list(self.recorded.items())[-_RECORDED:]), key: None}
+                self._run(H, to, max_iter)
             else:
-                self.recorded = (key, None)
-                self._run(H, max_iter)
+                graph.replay()
             torch.cuda.current_stream().synchronize()
         both = self.host_sums.numpy().reshape(self.m + self.r, self.r).copy()
         return both[: self.m], both[self.m :]
 
-    def _run(self, H: torch.Tensor, max_iter: int) -> None:
+    def _run(self, H: torch.Tensor, to: torch.Tensor, max_iter: int) -> None:
         """Queue it all."""
         self.sent.copy_(self.host_sent, non_blocking=True)
         for cols, X in self.blocks.each(self.blocks.most):
-            again = int(cols.start > 0)
+            again, codes = int(cols.start > 0), (H[:, cols], to[:, cols])
             if self.plan.fused:
-                self.plan.sweep(X, H[:, cols], self.sent, self.beta, self.parts, max_iter, again)
+                self.plan.sweep(X, *codes, self.sent, self.beta, self.parts, max_iter, again)
             else:
-                self._descend(X, H[:, cols], max_iter)
-                self.plan.add(X, H[:, cols], self.parts, again)
+                self._descend(X, *codes, max_iter)
+                self.plan.add(X, codes[1], self.parts, again)
         self.plan.reduce(self.parts, self.sums)
         self.host_sums.copy_(self.sums, non_blocking=True)
 
-    def _descend(self, X: torch.Tensor, H: torch.Tensor, max_iter: int) -> None:
+    def _descend(self, X: torch.Tensor, H: torch.Tensor, to: torch.Tensor, max_iter: int) -> None:
         for start in range(0, X.shape[1], self.width):
-            part = X[:, start : start + self.width]
-            C = self.C[:, : part.shape[1]]
-            torch.matmul(self.G.T, part, out=C)
-            self.plan.descend(C, H[:, start : start + self.width], self.sent, self.beta, max_iter)
+            cols = slice(start, min(start + self.width, X.shape[1]))
+            C = self.C[:, : cols.stop - start]
+            torch.matmul(self.G.T, X[:, cols], out=C)
+            self.plan.descend(C, H[:, cols], to[:, cols], self.sent, self.beta, max_iter)
 
 
 class Plan:
@@ -212,22 +222,21 @@ class Plan:
         return (
             A[:, :r],
             sent[r * p : r * p + r],
-            sent[(r + 1) * p : (r + 1) * p + 3],
+            sent[(r + 1) * p : (r + 1) * p + 4],
             G[: self.m, :r],
         )
 
-    def sweep(self, X: Any, H: Any, sent: Any, beta: Any, parts: Any, *numbers: int) -> None:
+    def sweep(self, X: Any, H: Any, to: Any, *rest: Any) -> None:
         """All of a pass."""
         self.kernels["sweep"](
-            (self.blocks, 1, 1),
-            X, self.ldx, H, H.stride(0), H.shape[1], sent, beta, parts, *numbers,
-        )  # fmt: skip
+            (self.blocks, 1, 1), X, self.ldx, H, to, to.stride(0), to.shape[1], *rest
+        )
 
-    def descend(self, C: Any, H: Any, sent: Any, beta: Any, max_iter: int) -> None:
+    def descend(self, C: Any, H: Any, to: Any, *rest: Any) -> None:
         """The descent from C = G'X."""
         kernel = self.kernels["descend"]
         blocks = min(-(-H.shape[1] // self.columns), kernel.resident * self.processors)
-        kernel((blocks, 1, 1), C, C.stride(0), H, H.stride(0), H.shape[1], sent, beta, max_iter)
+        kernel((blocks, 1, 1), C, C.stride(0), H, to, to.stride(0), to.shape[1], *rest)
 
     def add(self, X: Any, H: Any, parts: Any, again: int) -> None:
         """[X; H] H' of each block of threads."""
@@ -239,6 +248,18 @@ class Plan:
     def reduce(self, parts: Any, sums: Any) -> None:
         """The sums of all blocks."""
         self.kernels["reduce"]((-(-len(sums) // 32), 1, 1), parts, self.blocks, sums)
+
+
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """No garbage collection inside: a graph that it found there would end the process."""
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collects:
+            gc.enable()
 
 
 def extrapolations(count: int, alpha: Any) -> NDArray:

@@ -1,4 +1,5 @@
-// One pass over columns of X on a device: C = G'X, the descent of H, then [X; H] H'.
+// One pass over columns of X on a device: C = G'X, the descent of H from P(H + b (H - H before)),
+// which is kept where H before was, then [X; H] H'.
 //
 // Compiled when first needed, for one size and one set; what goes before it says which:
 //   T             float or double, the type of X and H
@@ -18,11 +19,11 @@ constexpr int VEC = 16 / sizeof(T);
 constexpr int RP = TY == 1 ? (R + VEC - 1) / VEC * VEC : TY * RT;  // a row of A or G in memory
 constexpr int WC = 32 / TY * CT;                                   // columns of a warp in the descent
 constexpr int BANDS_H = (R + 7) / 8;                               // bands of 8 rows
-enum { NONE, NONNEGATIVE, BOX, SIMPLEX, CAPPED };
+enum { ENTRIES, SIMPLEX, CAPPED };  // lower <= entries <= upper, or columns that are proportions
 
 struct alignas(16) Vec { T v[VEC]; };
 
-// What the small side sends: A (R x RP), step (RP), lower, upper, tol^2 and a gap, G (rows of RP).
+// What the small side sends: A (R x RP), step (RP), lower, upper, tol^2 and b, G (rows of RP).
 struct Small {
   const T *A, *step, *limits, *G;
   __device__ Small(const T* from)
@@ -92,10 +93,13 @@ __device__ __forceinline__ V over_rows(V v) {
   return v;
 }
 
-// A v; where threads share columns they show each other theirs in `shown`, R x WC for each warp.
-__device__ __forceinline__ void times(const T* A, const T (&v)[RT][CT], T (&out)[RT][CT], Mine mine, T* shown) {
+// A v - C; where threads share columns they show each other theirs in `shown`, R x WC for each warp.
+__device__ __forceinline__ void slope_at(
+    const T (&v)[RT][CT], const T* A, const T (&C)[RT][CT], T (&out)[RT][CT], Mine mine, T* shown) {
+#pragma unroll
   for (int a = 0; a < RT; a++)
-    for (int c = 0; c < CT; c++) out[a][c] = 0;
+#pragma unroll
+    for (int c = 0; c < CT; c++) out[a][c] = -C[a][c];
   const int at = threadIdx.x % 32 / TY * CT;
   if constexpr (TY > 1) {
     __syncwarp();
@@ -170,11 +174,10 @@ __device__ __forceinline__ void to_simplex(T (&v)[RT][CT], int c, Mine mine) {
 __device__ __forceinline__ void project(T (&v)[RT][CT], Mine mine, const T* limits) {
 #pragma unroll
   for (int c = 0; c < CT; c++) {
-    if constexpr (KIND == SIMPLEX || KIND == CAPPED) to_simplex(v, c, mine);
+    if constexpr (KIND != ENTRIES) to_simplex(v, c, mine);
 #pragma unroll
     for (int a = 0; a < RT; a++) {
-      if constexpr (KIND == NONNEGATIVE) v[a][c] = v[a][c] > 0 ? v[a][c] : 0;
-      if constexpr (KIND == BOX) {
+      if constexpr (KIND == ENTRIES) {
         v[a][c] = v[a][c] > limits[0] ? v[a][c] : limits[0];
         v[a][c] = v[a][c] < limits[1] ? v[a][c] : limits[1];
       }
@@ -183,36 +186,42 @@ __device__ __forceinline__ void project(T (&v)[RT][CT], Mine mine, const T* limi
   }
 }
 
+// m -> P(m + b (m - before)).
+__device__ __forceinline__ void step_ahead(T (&m)[RT][CT], const T (&before)[RT][CT], Small small, Mine mine) {
+  const T b = small.limits[3];
+  if (b == 0) return;
+#pragma unroll
+  for (int a = 0; a < RT; a++)
+#pragma unroll
+    for (int c = 0; c < CT; c++) m[a][c] += b * (m[a][c] - before[a][c]);
+  project(m, mine, small.limits);
+}
+
 // m -> argmin of 1/2 <m, A m> - <c, m> over the set. beta[k]: extrapolation k steps after a restart.
 __device__ __forceinline__ void descend_columns(
     Small small, const T* beta, int max_iter, const T (&C)[RT][CT], T (&m)[RT][CT], Mine mine, T* shown) {
-  T Hm[RT][CT], y[RT][CT], Hy[RT][CT], now[RT][CT], Hnow[RT][CT], first[CT];
+  T slope[RT][CT], now[RT][CT], new_slope[RT][CT], first[CT];
   int since[CT];
   bool moving[CT];
-  times(small.A, m, Hm, mine, shown);
+  slope_at(m, small.A, C, slope, mine, shown);
 #pragma unroll
   for (int c = 0; c < CT; c++) {
     since[c] = 0;
     moving[c] = true;
 #pragma unroll
-    for (int a = 0; a < RT; a++) y[a][c] = m[a][c], Hy[a][c] = Hm[a][c];
+    for (int a = 0; a < RT; a++) now[a][c] = m[a][c] - small.step[mine.row(a)] * slope[a][c];
   }
   for (int it = 0; it < max_iter; it++) {
-#pragma unroll
-    for (int a = 0; a < RT; a++)
-#pragma unroll
-      for (int c = 0; c < CT; c++)
-        now[a][c] = y[a][c] - small.step[mine.row(a)] * (Hy[a][c] - C[a][c]);
     project(now, mine, small.limits);
-    times(small.A, now, Hnow, mine, shown);
+    slope_at(now, small.A, C, new_slope, mine, shown);
     bool any = false;
 #pragma unroll
     for (int c = 0; c < CT; c++) {
-      T change = 0, length = 0;
+      T change = 0, length = 0;  // twice the function's change
 #pragma unroll
       for (int a = 0; a < RT; a++) {
         const T d = now[a][c] - m[a][c];
-        change += (T(0.5) * (Hm[a][c] + Hnow[a][c]) - C[a][c]) * d;
+        change += (slope[a][c] + new_slope[a][c]) * d;
         length += d * d;
       }
       change = over_rows(change);
@@ -226,11 +235,10 @@ __device__ __forceinline__ void descend_columns(
       since[c] = onward && FAST ? since[c] + 1 : 0;
 #pragma unroll
       for (int a = 0; a < RT; a++) {
-        const T d = now[a][c] - m[a][c], Hd = Hnow[a][c] - Hm[a][c];
+        const T d = now[a][c] - m[a][c], turn = new_slope[a][c] - slope[a][c];
         m[a][c] = better ? now[a][c] : m[a][c];
-        Hm[a][c] = better ? Hnow[a][c] : Hm[a][c];
-        y[a][c] = m[a][c] + b * d;
-        Hy[a][c] = Hm[a][c] + b * Hd;
+        slope[a][c] = better ? new_slope[a][c] : slope[a][c];
+        now[a][c] = m[a][c] + b * d - small.step[mine.row(a)] * (slope[a][c] + b * turn);
       }
     }
     if (!__any_sync(~0u, any)) break;
@@ -306,8 +314,8 @@ __device__ __forceinline__ void keep(const double (&sum)[MT][BANDS_H][2][2], Row
 #ifdef FUSED
 // All of a pass, X read once: a tile stays in shared memory between its products. RT = R.
 extern "C" __global__ __launch_bounds__(THREADS, RESIDENT) void sweep(
-    const T* X, Index ldx, T* H, Index ldh, Index n, const T* sent, const T* beta, double* partial,
-    int max_iter, int again) {
+    const T* X, Index ldx, const T* from, T* H, Index ldh, Index n, const T* sent, const T* beta,
+    double* partial, int max_iter, int again) {
   extern __shared__ __align__(16) unsigned char memory[];
   constexpr int BANDS = (M + 7) / 8, GROUPS = TN / 32;
   constexpr int PART = (M + WARPS * VEC - 1) / (WARPS * VEC) * VEC;  // rows of X that a warp adds to G'X
@@ -327,9 +335,12 @@ extern "C" __global__ __launch_bounds__(THREADS, RESIDENT) void sweep(
     x.template fetch<WIDE>(X, ldx, M, left, n);
     const int group = (unsigned)(warp - turn) % WARPS, mine = group * 32 + lane;
     const bool there = group < GROUPS && left + mine < n;
-    T h[R][1], c[R][1];
+    T h[R][1], before[R][1], c[R][1];
 #pragma unroll
-    for (int k = 0; k < R; k++) h[k][0] = there ? H[k * ldh + left + mine] : T(0);
+    for (int k = 0; k < R; k++) {
+      h[k][0] = there ? from[k * ldh + left + mine] : T(0);
+      before[k][0] = there ? H[k * ldh + left + mine] : T(0);
+    }
     arrived();
     __syncthreads();
     T part[GROUPS][R] = {};  // of G'X: each warp takes some rows, each thread a column of each group
@@ -371,6 +382,7 @@ extern "C" __global__ __launch_bounds__(THREADS, RESIDENT) void sweep(
         for (int g = 0; g < GROUPS; g++) c[k][0] = g == group ? part[g][k] : c[k][0];
         for (int w = 0; w < WARPS - 1; w++) c[k][0] += parts[(w * R + k) * TN + mine];
       }
+      step_ahead(h, before, small, alone);
       descend_columns(small, beta, max_iter, c, h, alone, nullptr);
 #pragma unroll
       for (int k = 0; k < R; k++) {
@@ -391,7 +403,8 @@ extern "C" __global__ __launch_bounds__(THREADS, RESIDENT) void sweep(
 #else
 // The descent alone, from C = G'X, for ranks too large for one thread's registers.
 extern "C" __global__ __launch_bounds__(THREADS, RESIDENT) void descend(
-    const T* C, Index ldc, T* H, Index ldh, Index n, const T* sent, const T* beta, int max_iter) {
+    const T* C, Index ldc, const T* from, T* H, Index ldh, Index n, const T* sent, const T* beta,
+    int max_iter) {
   extern __shared__ __align__(16) unsigned char memory[];
   T* own = reinterpret_cast<T*>(memory);
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
@@ -400,16 +413,18 @@ extern "C" __global__ __launch_bounds__(THREADS, RESIDENT) void descend(
   __syncthreads();
   const Mine mine{lane % TY};
   for (Index left = ((Index)blockIdx.x * WARPS + warp) * WC; left < n; left += (Index)gridDim.x * WARPS * WC) {
-    T h[RT][CT], c[RT][CT];
+    T h[RT][CT], before[RT][CT], c[RT][CT];
     const Index first = left + lane / TY * CT;
 #pragma unroll
     for (int a = 0; a < RT; a++)
 #pragma unroll
       for (int b = 0; b < CT; b++) {
         const bool there = mine.has(a) && first + b < n;
-        h[a][b] = there ? H[mine.row(a) * ldh + first + b] : T(0);
+        h[a][b] = there ? from[mine.row(a) * ldh + first + b] : T(0);
+        before[a][b] = there ? H[mine.row(a) * ldh + first + b] : T(0);
         c[a][b] = there ? C[mine.row(a) * ldc + first + b] : T(0);
       }
+    step_ahead(h, before, Small(own), mine);
     descend_columns(Small(own), beta, max_iter, c, h, mine, shown);
 #pragma unroll
     for (int a = 0; a < RT; a++)

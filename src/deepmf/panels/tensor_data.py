@@ -111,8 +111,10 @@ class TensorData(Foreign):
             )
         if min(X.shape) == 0:
             raise ValueError(f"{name} is empty: its shape is {tuple(X.shape)}.")
-        short = X.dtype not in _TYPES and X.dtype.itemsize <= 4  # float16 and its kin
-        return type(self)(X.float(), home=self.home) if short else self
+        if X.dtype in _TYPES:
+            return self
+        with at_work(X.device):  # float16 and its kin
+            return type(self)(X.float(), home=self.home)
 
     def min(self) -> float:
         """See `Foreign.min`."""

@@ -53,6 +53,13 @@ class TensorPanels(Panels):
         Columns in a panel.
     """
 
+    keeps = True
+    H: torch.Tensor
+    _other: torch.Tensor
+    """Room for as many codes."""
+    _behind: bool
+    """Whether these are the codes before the last update."""
+
     def __init__(self, data: TensorData, width: int | None = None) -> None:
         self.data = data
         self.shape, self.dtype = data.shape, data.dtype
@@ -61,7 +68,8 @@ class TensorPanels(Panels):
         self.count = -(-self.shape[1] // self.width)
         self.type = as_tensor(np.empty(0, self.dtype)).dtype
         self.blocks = blocks_of(data.array, data.device, self.type)
-        self.H = self._zeros(0, self.shape[1], self.type)
+        self._take(self._zeros(0, self.shape[1], self.type))
+        self._other = self.H
         self._passes: dict[Any, Any] = {}
         self._norms2 = self._squares()
         self.norm2 = float(self._norms2.sum())
@@ -107,18 +115,35 @@ class TensorPanels(Panels):
         for start in range(0, self.shape[1], self.width):
             some = H[:, start : start + self.width]
             some.copy_(as_tensor(coding.constraint.project(as_array(some))))
-        self.H = H
+        self._take(H)
 
     @_on_device
     def update(self, coding: Coding, solver: Solver, max_iter: int, tol: float) -> DataProducts:
         """See `Panels.update`."""
+        ahead = coding.momentum is not None
+        if ahead and self._other.shape != self.H.shape:
+            self._other = torch.zeros_like(self.H)
+        to = self._other if ahead else self.H  # where the codes before are
+        b = float(coding.momentum or 0) if self._behind else 0.0
+        kernel = over = None
         if self.data.device.type == "cuda" and coding.regularizer is None:
             kernel = solver.column_kernel(coding.A, coding.constraint, self.dtype, max_iter, tol)
-            over = None if kernel is None else self._pass(*coding.G.shape, kernel[1], kernel[7])
-            if over is not None:
-                XHt, HHt = over(coding.A, coding.G, self.H, kernel)
-                return DataProducts(XHt, HHt, 0.0)
-        return self._update(coding, solver, max_iter, tol)
+        if kernel is not None:
+            over = self._pass(*coding.G.shape, kernel[1], kernel[7])
+        if over is not None:
+            XHt, HHt = over(coding.A, coding.G, self.H, to, b, kernel)
+            products = DataProducts(XHt, HHt, 0.0)
+        else:
+            products = self._update(coding, to, b, solver, max_iter, tol)
+        if ahead:
+            self.H, self._other, self._behind = to, self.H, True
+        return products
+
+    def undo(self) -> None:
+        """See `Panels.undo`."""
+        if self._behind:
+            self._other, before = self.H, self._other
+            self._take(before)
 
     def _pass(self, *sizes: Any) -> Any:
         """The device's own way over X for these sizes, or None where it has none."""
@@ -133,17 +158,29 @@ class TensorPanels(Panels):
                 self._passes[sizes] = None
         return self._passes[sizes]
 
-    def _update(self, coding: Coding, solver: Solver, max_iter: int, tol: float) -> DataProducts:
+    def _update(
+        self,
+        coding: Coding,
+        to: torch.Tensor,
+        momentum: float,
+        solver: Solver,
+        max_iter: int,
+        tol: float,
+    ) -> DataProducts:
+        """Improve P(H + momentum (H - to)), into ``to``, whatever the set and the solver are."""
         Gt = self._small(coding.G.T)
         m, r = coding.G.shape
         XHt, HHt, penalty = self._zeros(m, r, _EXACT), self._zeros(r, r, _EXACT), 0.0
         for cols, P in self._panels():
             H = as_array(self.H[:, cols])
+            if momentum:
+                ahead = self.H[:, cols] + momentum * (self.H[:, cols] - to[:, cols])
+                H = coding.constraint.project(as_array(ahead))
             H = solver.solve(
                 coding.quadratic(as_array(Gt @ P), H), coding.constraint, H, max_iter, tol
             )
-            self.H[:, cols] = as_tensor(H)
-            H64 = self.H[:, cols].double()
+            to[:, cols] = as_tensor(H)
+            H64 = to[:, cols].double()
             XHt += P.double() @ H64.T
             HHt += H64 @ H64.T
             penalty += coding.penalty(H.astype(np.float64, copy=False))
@@ -168,7 +205,11 @@ class TensorPanels(Panels):
     def set_codes(self, H: Any) -> None:
         """See `Panels.set_codes`."""
         codes = self._zeros(*H.shape, self.type)
-        self.H = codes.copy_(H if isinstance(H, torch.Tensor) else as_tensor(H))
+        self._take(codes.copy_(H if isinstance(H, torch.Tensor) else as_tensor(H)))
+
+    def _take(self, H: torch.Tensor) -> None:
+        """Have these codes, and none before them."""
+        self.H, self._behind = H, False
 
     # --- the starts --------------------------------------------------------------------------
 

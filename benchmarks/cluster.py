@@ -205,6 +205,38 @@ def recovery(quick: bool) -> list[str]:
     ]
 
 
+def larger(quick: bool) -> list[str]:
+    """A Zarr store that is larger than the memory of both workers together."""
+    m, n, r = 200, 200_000 if quick else 4_000_000, 10
+    memory, width = 1 << 30, 20_000
+    made = da.random.default_rng(0).random((m, n), chunks=(m, width), dtype=np.float32)
+    seen: list[int] = []
+    with tempfile.TemporaryDirectory() as folder:
+        path = str(Path(folder) / "x.zarr")
+        with workers(2, memory_limit=memory) as client:
+            made.to_zarr(path)
+        with workers(2, memory_limit=memory) as client:
+
+            def look(progress: object) -> None:
+                seen.extend(client.run(_memory).values())
+
+            began = time.perf_counter()
+            f = factorize(da.from_zarr(path), [r], max_iter=4, callbacks=look, **PLAIN)
+            took = time.perf_counter() - began
+    return [
+        f"{m} x {n} float32, {4 * m * n / 2**30:.1f} GiB, two workers of {memory / 2**30:.0f} GiB: "
+        f"{took:.0f} s to load, start and sweep 4 times, "
+        f"{np.median(np.diff(f.history.time)):.1f} s a sweep; a worker used at most "
+        f"{max(seen) / 2**20:.0f} MiB after a sweep."
+    ]
+
+
+def _memory() -> int:
+    import psutil
+
+    return int(psutil.Process().memory_info().rss)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true")
@@ -217,6 +249,7 @@ def main() -> None:
         "Speed": speed,
         "Asking more workers": asking,
         "A lost worker": recovery,
+        "Larger than memory": larger,
     }
     text = ["# On a cluster of this machine", ""]
     text += [f"- {name}: {value}" for name, value in machine.describe().items()]

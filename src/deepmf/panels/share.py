@@ -6,7 +6,7 @@ import asyncio
 import pickle
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -14,7 +14,6 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import ThreadpoolController
 
 from deepmf.constraints import Constraint, Unconstrained
 from deepmf.foreign import as_numpy, on_device
@@ -24,7 +23,7 @@ from deepmf.panels.columns import ColumnPanels
 from deepmf.panels.reread import RereadPanels
 from deepmf.quadratic import Array
 from deepmf.solvers import FastProjectedGradient, Solver
-from deepmf.threads import limit_threads
+from deepmf.threads import limit_threads, single_blas
 from deepmf.validation import check_array, is_sparse
 
 _CODE_ITER, _CODE_TOL = 5_000, 1e-6
@@ -104,7 +103,6 @@ class Share:
         self.kind = kind
         self._children: list[Any] = []
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="deepmf-share")
-        self._blas = ThreadpoolController()
         self._readers: dict[int, Callable[[], Any]] = {
             **{j: partial(_same, self._prepared(block)) for j, block in held.items()},
             **{j: partial(self._computed, *pickle.loads(r)) for j, r in recipes.items()},
@@ -148,16 +146,12 @@ class Share:
 
     @contextmanager
     def _threads(self) -> Iterator[None]:
-        """The worker's threads and no more, for compiled passes and for BLAS.
+        """The worker's threads and no more: passes are split among them, and BLAS stays on each.
 
         Workers that share a process leave BLAS alone: its setting is the process's.
         """
-        with limit_threads(self.kind.threads):
-            if not self.kind.alone:
-                yield
-                return
-            with self._blas.limit(limits=self.kind.threads):
-                yield
+        with limit_threads(self.kind.threads), single_blas() if self.kind.alone else nullcontext():
+            yield
 
     # --- the blocks --------------------------------------------------------------------------
 

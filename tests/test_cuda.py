@@ -201,6 +201,21 @@ def test_the_same_every_time(rank):
             np.testing.assert_array_equal(a, b)
 
 
+@pytest.mark.parametrize("shape", [(1, 50), (50, 1), (1, 1), (3, 70_000)])
+def test_every_shape_arrives(shape, tmp_path):
+    X = np.random.default_rng(0).random(shape) + 0.1
+    np.save(tmp_path / "X.npy", X)
+    stored = Stored(np.load(tmp_path / "X.npy", mmap_mode="r"))
+    for given in (X, np.asfortranarray(X), np.repeat(X, 2, axis=1)[:, ::2], stored,
+                  np.broadcast_to(X[:1], (1, shape[1])), X.astype(np.float32)):  # fmt: skip
+        sent = tensor_data.TensorData.sent(given, "cuda").array
+        expected = given.columns(0, shape[1]) if given is stored else given
+        np.testing.assert_array_equal(sent.cpu().numpy(), expected)
+    if min(shape) > 1:
+        f = factorize(X, [2], device="cuda", **SHORT)
+        assert f.H[0].shape == (2, shape[1])
+
+
 # --- data that are sent in blocks ----------------------------------------------------------------
 
 

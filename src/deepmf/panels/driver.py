@@ -82,17 +82,17 @@ def shared_memory() -> int:
 def copy(part: NDArray, to: torch.Tensor, stream: torch.cuda.Stream) -> None:
     """Queue the copy of a matrix to a device; both have contiguous rows or contiguous columns."""
     by_row = to.stride(1) == 1
-    step = to.stride(0) if by_row else to.stride(1)
-    size, (rows, cols) = part.itemsize, part.shape
+    lines, length = part.shape if by_row else part.shape[::-1]
+    width = length * part.itemsize
     job = _Copy(
         source_kind=_HOST,
         source_host=part.ctypes.data,
-        source_pitch=part.strides[0] if by_row else part.strides[1],
+        source_pitch=max(width, part.strides[0 if by_row else 1]),  # of a single line: anything
         target_kind=_DEVICE,
         target_device=to.data_ptr(),
-        target_pitch=step * size,
-        width=(cols if by_row else rows) * size,
-        height=rows if by_row else cols,
+        target_pitch=max(width, to.stride(0 if by_row else 1) * part.itemsize),
+        width=width,
+        height=lines,
     )
     _call("cuMemcpy2DAsync_v2", ctypes.byref(job), ctypes.c_void_p(stream.cuda_stream))
 

@@ -71,9 +71,13 @@ class TensorData(Foreign):
         X = as_array(X) if isinstance(X, torch.Tensor) else X
         if where.type == "cuda" and size > _SHARE * torch.cuda.mem_get_info(where)[0]:
             return cls(X, where, home)
-        X = X.columns(0, X.shape[1]) if isinstance(X, Stored) else X
+        if isinstance(X, np.ndarray) and not X.flags.f_contiguous:
+            X = np.ascontiguousarray(X)
         with at_work(where):
-            return cls(as_tensor(X) if where.type == "cpu" else _copied(X, where), home=home)
+            if where.type == "cuda":
+                return cls(_copied(X, where), home=home)
+            X = X.columns(0, X.shape[1]) if isinstance(X, Stored) else X
+            return cls(as_tensor(X), home=home)
 
     @property
     def T(self) -> Self:
@@ -191,19 +195,21 @@ def as_tensor(M: Any) -> torch.Tensor:
         return torch.from_numpy(M)
 
 
-def _copied(X: NDArray, device: torch.device) -> torch.Tensor:
-    """An array on a device, in its order, with rows (or columns) at multiples of 16 bytes."""
+def _copied(X: Any, device: torch.device) -> torch.Tensor:
+    """A matrix on a device, in its order, with rows (or columns) at multiples of 16 bytes."""
     from deepmf.panels import driver
 
-    X = X if X.flags.f_contiguous else np.ascontiguousarray(X)
-    rows, length = X.shape if X.flags.c_contiguous else X.shape[::-1]
-    room = torch.empty(
-        (rows, -(-length // 4) * 4), dtype=as_tensor(X).dtype, device=device
-    )[:, :length]  # fmt: skip
-    to = room if X.flags.c_contiguous else room.T
+    parts: Iterable[tuple[int, NDArray]] = X.blocks() if isinstance(X, Stored) else [(0, X)]
+    by_row = isinstance(X, Stored) or X.flags.c_contiguous
+    rows, length = X.shape if by_row else X.shape[::-1]
+    dtype = as_tensor(np.empty(0, X.dtype)).dtype
+    room = torch.empty((rows, -(-length // 4) * 4), dtype=dtype, device=device)[:, :length]
+    to = room if by_row else room.T
     with torch.cuda.device(device):
-        driver.copy(X, to, torch.cuda.current_stream())
-        torch.cuda.current_stream().synchronize()
+        stream = torch.cuda.current_stream()
+        for start, part in parts:
+            driver.copy(part, to[:, start : start + part.shape[1]], stream)
+            stream.synchronize()
     return to
 
 

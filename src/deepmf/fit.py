@@ -170,6 +170,7 @@ class _Run:
         self.sizes = [panels.norm2]  # ||W_{l-1}^(0)||^2, of each basis as it was first made
         self.began = began
 
+    @single_blas()
     def sweeps(
         self, loss: Loss, layers: Sequence[int], max_iter: int, like: Sweep | None, record: bool
     ) -> _Stage:
@@ -191,13 +192,11 @@ class _Run:
         reason = "max_iter"
         # Only a loss that sweeps decrease can tell of success, and multiplicative steps would
         # never leave the zeros that a step ahead makes.
-        able = self.panels.keeps and not self.problem.solver.keeps_zeros
-        pays = c.extrapolate and loss.consistent and able
+        pays = c.extrapolate and loss.consistent and not self.problem.solver.keeps_zeros
         momentum = Momentum(sweep) if pays else None
         for _ in range(max_iter):
-            with single_blas():
-                (momentum or sweep).run()
-                now = self._measure(sweep, rows)
+            (momentum or sweep).run()
+            now = self._measure(sweep, rows)
             taken = momentum is None or rows[-1].objective <= rows[-2].objective
             if taken:
                 fit_term = now

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,8 +54,6 @@ class Panels(ABC):
     """||X||^2."""
     count: int
     """Number of panels."""
-    keeps: ClassVar[bool] = False
-    """Whether a coding's momentum is heeded, and an update can be taken back."""
 
     def close(self) -> None:  # noqa: B027
         """Let go of what is held elsewhere; the panels are of no use after it."""
@@ -76,9 +74,9 @@ class Panels(ABC):
     def update(self, coding: Coding, solver: Solver, max_iter: int, tol: float) -> DataProducts:
         """Improve the codes in one pass over X; send back X H', H H' and the penalty."""
 
+    @abstractmethod
     def undo(self) -> None:
         """Take back the last update, whose coding had a momentum."""
-        raise NotImplementedError  # pragma: no cover
 
     @abstractmethod
     def residuals2(self, bases: Sequence[Array]) -> Array:

@@ -26,8 +26,6 @@ class ClusterPanels(Panels):
     numbers for each column.
     """
 
-    keeps = True
-
     def __init__(self, crew: Crew, norm2: float) -> None:
         self._crew = crew
         self.shape, self.dtype = crew.X.shape, crew.dtype

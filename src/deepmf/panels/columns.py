@@ -53,7 +53,6 @@ class ColumnPanels(Panels):
         Columns in a panel.
     """
 
-    keeps = True
     H: Array
     _before: Array | None
     """H_1 before the last update, if it is to be had again."""

@@ -26,7 +26,6 @@ class RereadPanels(Panels):
         Gives the panels of X, by reading or computing X.
     """
 
-    keeps = True
     _codes: Any
     _before: Any
 

@@ -53,7 +53,6 @@ class TensorPanels(Panels):
         Columns in a panel.
     """
 
-    keeps = True
     H: torch.Tensor
     _other: torch.Tensor
     """Room for as many codes."""

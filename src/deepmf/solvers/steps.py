@@ -36,7 +36,7 @@ def _own_steps(A: Side) -> Array:
     """1 / (lmax(A~) A_ii) for each i, or the one number of a multiple of the identity."""
     if isinstance(A, float):
         return np.array([1 / A if A > 0 else np.inf])
-    d = A.diagonal().astype(np.float64)
+    d = A.diagonal().astype(np.float64, copy=False)
     top = d.max()
     if not 0 < top < np.inf:
         return np.array([np.inf])

@@ -132,7 +132,7 @@ class Factorization:
         data = as_foreign(X)
         if isinstance(data, Foreign) and data.lazy:
             self._check_rows(data.checked("X").shape[0])
-            check_whole(data, self.problem.layers[0].constraint_H)
+            check_whole(data, self.problem.layers[0].constraint_H.inner)
             encode = replace(self, H=[np.empty((self.ranks[0], 0)), *self.H[1:]]).encode
             rank = self.ranks[self._index(layer)]
             return data.by_columns(partial(encode, layer=layer, device=device), rank)
@@ -156,8 +156,9 @@ class Factorization:
         first = self.problem.layers[0]
         data = check_scale(check_matrix(X, sparse_ok=True, device=device), zero_ok=True)
         self._check_rows(data.shape[0])
-        panels = as_panels(data, None if first.constraint_H.separable else data.shape[1])
-        coding = Coding(A, G, first.constraint_H, first.regularizer_H, strength)
+        constraint = first.constraint_H.inner  # codes that a fit holds are of its own data alone
+        panels = as_panels(data, None if constraint.separable else data.shape[1])
+        coding = Coding(A, G, constraint, first.regularizer_H, strength)
         with single_blas():
             panels.begin(coding)
             panels.update(coding, FastProjectedGradient(), _ENCODE_ITER, _ENCODE_TOL)

@@ -179,7 +179,7 @@ class ColumnPanels(Panels):
         def task(cols: slice) -> DataProducts:
             P, H = self._panel(cols), self.H[:, cols]
             q = coding.quadratic(np.ascontiguousarray(Gt @ P), H)
-            H = solver.solve(q, coding.constraint, H, max_iter, tol)
+            H = solver.improve(q, coding.constraint, H, max_iter, tol)
             penalty = coding.penalty(H.astype(np.float64, copy=False))
             return self._improved(cols, P, H, penalty)
 

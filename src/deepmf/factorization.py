@@ -133,7 +133,7 @@ class Factorization:
         data = as_foreign(X)
         if isinstance(data, Foreign) and data.lazy and weights is None:
             self._check_rows(data.checked("X").shape[0])
-            check_whole(data, self.problem.layers[0].constraint_H)
+            check_whole(data, self.problem.layers[0].constraint_H.inner)
             encode = replace(self, H=[np.empty((self.ranks[0], 0)), *self.H[1:]]).encode
             rank = self.ranks[self._index(layer)]
             return data.by_columns(partial(encode, layer=layer, device=device), rank)
@@ -160,8 +160,9 @@ class Factorization:
         data = check_matrix(X, sparse_ok=True, device=device, weights=weights)
         check_seen(check_scale(data, zero_ok=True), rows=False)
         self._check_rows(data.shape[0])
-        panels = as_panels(data, None if first.constraint_H.separable else data.shape[1])
-        coding = Coding(A, G, first.constraint_H, first.regularizer_H, strength)
+        constraint = first.constraint_H.inner  # codes that a fit holds are of its own data alone
+        panels = as_panels(data, None if constraint.separable else data.shape[1])
+        coding = Coding(A, G, constraint, first.regularizer_H, strength)
         if not panels.complete:
             coding = replace(coding, terms=self._terms())
         with single_blas():

@@ -66,8 +66,9 @@ def factorize(
         instance with its own weights such as ``LayerCentric(lam=1)``.
     constraint_W, constraint_H : None, str, Constraint, or a list with one per layer
         ``"nonnegative"`` (default), ``"none"``, ``"simplex"``, ``"capped-simplex"``, ``"box"``,
-        ``"grouped-sparse"``, or instances such as ``GroupedSparse(0.8)``. Under `MinVolume` the
-        default for W is ``"simplex"``: every basis vector sums to 1.
+        ``"grouped-sparse"``, or instances such as ``GroupedSparse(0.8)``; ``Fixed(values)`` holds
+        known components. Under `MinVolume` the default for W is ``"simplex"``: every basis vector
+        sums to 1.
     regularizer_W, regularizer_H : None, str, Regularizer, or a list with one per layer
         ``MinVolume``, ``Ridge``, ``L1``, or your own.
     init : None, str, function, a list of these, or (Ws, Hs)

@@ -115,7 +115,7 @@ class Sweep:
         constraint, penalty = self.problem.layers[k].of(kind)
         if penalty is not None:
             q = q + self._strengths(kind)[k] * penalty.majorize(factors[k])
-        factors[k] = self.problem.solver.solve(
+        factors[k] = self.problem.solver.improve(
             q, constraint, factors[k], self.inner_iter, self.inner_tol
         )
 

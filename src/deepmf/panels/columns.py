@@ -8,10 +8,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse.linalg import LinearOperator, eigsh
 
 from deepmf.constraints.base import Constraint
 from deepmf.panels.base import Coding, Panels
+from deepmf.panels.leading import leading
 from deepmf.parameters import check_integer
 from deepmf.quadratic import Array
 from deepmf.solvers.base import Solver
@@ -37,9 +37,6 @@ _TASK = 3e7
 
 _TASK_ENTRIES = 1 << 20
 """Codes that a thread moves ahead in one task."""
-
-_LARGEST_GRAM = 1500
-"""Up to this many rows, singular vectors come from the m x m Gram matrix; above, from Lanczos."""
 
 
 class Products:
@@ -204,7 +201,7 @@ class ColumnPanels(Panels):
         def task(cols: slice) -> DataProducts:
             P, H = products.panel(cols), self.H[:, cols]
             q = coding.quadratic(products.GtX(P, H), H)
-            H = solver.solve(q, coding.constraint, H, max_iter, tol)
+            H = solver.improve(q, coding.constraint, H, max_iter, tol)
             self.H[:, cols] = H
             return products.of(P, H, coding.penalty(H.astype(np.float64, copy=False)))
 
@@ -266,26 +263,25 @@ class ColumnPanels(Panels):
 
     def leading(self, k: int, members: NDArray[np.bool_] | None = None) -> tuple[Array, Array]:
         """See `Panels.leading`."""
-        m = self.shape[0]
-        if m <= max(_LARGEST_GRAM, k + 1):
-            gram = np.zeros((m, m))
-            for P in self._members(members):
-                gram = gram + P @ P.T
-            values, U = np.linalg.eigh(gram)
-        else:
-            XXt = LinearOperator((m, m), matvec=lambda v: self._gram_times(v, members), dtype=float)
-            # positive, as the first vector mostly is, and orthogonal to no one's columns
-            guess = 1 + np.random.default_rng(0).random(m)
-            values, U = eigsh(XXt, k=k, v0=guess)
-        top = np.argsort(values)[::-1][:k]
-        return U[:, top], np.sqrt(np.maximum(values[top], 0))
+        return leading(
+            self.shape[0],
+            k,
+            lambda: self._gram(members),
+            lambda v: self._gram_times(v, members),
+        )
+
+    def _gram(self, members: NDArray[np.bool_] | None) -> Array:
+        gram = np.zeros((self.shape[0], self.shape[0]))
+        for P in self._members(members):
+            gram = gram + P @ P.T
+        return gram
 
     def _members(self, members: NDArray[np.bool_] | None) -> Iterator[Any]:
         for cols, P in self._panels():
             yield P if members is None else P[:, members[cols]]
 
     def _gram_times(self, v: Array, members: NDArray[np.bool_] | None) -> Array:
-        v = v.reshape(-1).astype(self.dtype, copy=False)
+        v = v.astype(self.dtype, copy=False)
         out = np.zeros(self.shape[0])
         for P in self._members(members):
             out += P @ (P.T @ v)

@@ -37,7 +37,7 @@ class Fixed(Constraint):
     >>> rng = np.random.default_rng(0)
     >>> known = rng.random((20, 2))
     >>> X = np.c_[known, rng.random((20, 1))] @ rng.random((3, 50))
-    >>> f = factorize(X, ranks=[3], constraint_W=Fixed(known))
+    >>> f = factorize(X, ranks=[3], constraint_W=Fixed(known), max_iter=50, tol=0)
     >>> bool(np.array_equal(f.W[0][:, :2], known))
     True
     """

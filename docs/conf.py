@@ -12,7 +12,7 @@ import deepmf
 mpl.use("agg")
 sys.path.insert(0, str(Path(__file__).parent))
 
-from own_figures import own_figures  # noqa: E402
+from own_figures import own_figures
 
 project = "deepmf"
 author = copyright = "the deepmf developers"

@@ -10,7 +10,7 @@ _shown: list[Figure] = []
 
 
 def own_figures(block: object, variables: dict, gallery: dict) -> str:
-    """Save the figures that an example has named since the last block, and show them in its page."""
+    """Save the figures that an example has named since the last block; its page shows them."""
     paths = []
     for value in variables["example_globals"].values():
         if isinstance(value, Figure) and not any(value is old for old in _shown):

@@ -19,7 +19,7 @@ author = copyright = "the deepmf developers"
 version = release = deepmf.__version__
 
 extensions = [
-    "myst_parser",
+    "myst_nb",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "sphinx.ext.mathjax",
@@ -31,7 +31,10 @@ extensions = [
 ]
 myst_enable_extensions = ["dollarmath", "colon_fence", "deflist"]
 myst_heading_anchors = 3
-exclude_patterns = ["_build", "figures"]
+nb_execution_mode = "force"
+nb_execution_timeout = 300
+nb_execution_raise_on_error = True
+exclude_patterns = ["_build", "figures", "gallery/*.ipynb", "jupyter_execute"]
 autosummary_generate = True
 numpydoc_show_class_members = False
 autodoc_typehints = "none"

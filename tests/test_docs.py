@@ -20,7 +20,7 @@ PAGES = [
     *(
         str(p.relative_to(ROOT))
         for p in sorted((ROOT / "docs").rglob("*.md"))
-        if p.parts[-2] != "gallery"
+        if not {"gallery", "_build"} & set(p.parts)
     ),
 ]
 

@@ -418,13 +418,14 @@ def test_errors_of_several_lines_are_one(capsys):
 
 @pytest.mark.parametrize("jobs", [1, 2])
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_an_interrupted_comparison_leaves_nothing(cube, tmp_path, number, jobs):
+@pytest.mark.parametrize(("command", "ranks"), [("compare", "6,4"), ("scan", "5-6")])
+def test_an_interrupted_command_leaves_nothing(cube, tmp_path, command, ranks, number, jobs):
     script = (
         "import sys, deepmf.cli.app; sys.stdout.write('ready\\n'); sys.stdout.flush();"
         "from deepmf.cli import main; main()"
     )
     process = subprocess.Popen(
-        [sys.executable, "-c", script, "compare", str(cube), "--ranks", "6,4", "--tol", "0",
+        [sys.executable, "-c", script, command, str(cube), "--ranks", ranks, "--tol", "0",
          "--max-iter", "1000000", "--jobs", str(jobs), "-o", str(tmp_path / "out")],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
     )  # fmt: skip
@@ -526,14 +527,3 @@ def test_scan_refuses_ranks_in_a_sentence(mixture, tmp_path, ranks, sentence):
     said = refuse("scan", mixture, "--rows", "features", "--ranks", ranks, "-q", "-o", out)
     assert sentence in said
     assert not out.exists()
-
-
-def test_an_interrupted_scan_leaves_nothing(mixture, tmp_path, monkeypatch):
-    def interrupted(*arguments, **settings):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(sys.modules["deepmf.scan"], "in_parallel", interrupted)
-    out = tmp_path / "scan"
-    result = run("scan", mixture, "--rows", "features", "--ranks", "2-3", "-o", out, code=130)
-    assert "interrupted; nothing was written" in result.stderr
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["x.npy"]

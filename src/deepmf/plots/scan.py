@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from deepmf.choice import STABLE
 from deepmf.plots.style import NORMAL, SMALL, TWO_COLUMNS, color, new_figure, plain_axes
@@ -23,8 +24,8 @@ def plot_scan(scan: Scan, *, width: float = TWO_COLUMNS) -> Figure:
     """Held-out errors, agreement between seeds and volume of every candidate, one below the other.
 
     Errors with their standard errors, agreement with its standard deviation over the pairs of
-    seeds. The shaded candidate is the chosen one, hollow marks are those with duplicates or empty
-    components.
+    seeds. Shaded are the candidates that the choice is about, hollow those with duplicates or
+    empty components.
 
     Parameters
     ----------
@@ -58,9 +59,11 @@ def plot_scan(scan: Scan, *, width: float = TWO_COLUMNS) -> Figure:
     turned = max(map(len, labels)) > 3 and len(labels) > 4
     axes[2].set_xticks(x, labels, fontsize=SMALL, rotation=90 if turned else 0)
     axes[2].set_xlabel("ranks", fontsize=NORMAL)
-    chosen = [c.ranks for c in order].index(scan.choice.ranks)
+    favoured = {scan.choice.ranks, *((r,) for r in scan.choice.between)}
     for ax in axes:
-        ax.axvspan(chosen - 0.4, chosen + 0.4, color="0.92", zorder=0)
+        for k, c in enumerate(order):
+            if c.ranks in favoured:
+                ax.axvspan(k - 0.4, k + 0.4, color="0.92", zorder=0)
         ax.tick_params(labelsize=SMALL)
         plain_axes(ax)
     fig.align_ylabels(axes)
@@ -68,9 +71,12 @@ def plot_scan(scan: Scan, *, width: float = TWO_COLUMNS) -> Figure:
 
 
 def _points(
-    ax: Axes, x: np.ndarray, values: list[float], spreads: list[float] | None, faces: list[str]
+    ax: Axes, x: NDArray[Any], values: ArrayLike, spreads: ArrayLike | None, faces: list[str]
 ) -> None:
-    """Marks with error bars, a flat candidate joined to its neighbour by the axis alone."""
+    """Marks with error bars; none where fits diverged."""
+    known = np.isfinite(values)
+    x, values, faces = x[known], np.asarray(values)[known], list(np.asarray(faces)[known])
+    spreads = None if spreads is None else np.asarray(spreads)[known]
     own = next((face for face in faces if face != "white"), "0.3")
     ax.errorbar(x, values, spreads, fmt="none", ecolor=own, elinewidth=0.8, capsize=2)
     ax.scatter(x, values, s=18, c=faces, edgecolors=own, linewidths=0.9, zorder=3)

@@ -131,7 +131,7 @@ def choose(candidates: Sequence[Candidate]) -> Choice:
         )
         if top is not None and top < low:
             between = (top, low)
-            reason += f", or take {top}, the largest whose components do not depend on the seed"
+            reason += f", or take {top}, {_stable(by_rank[top])}"
     else:
         below = by_rank[tested[tested.index(low) - 1]]
         reason = (
@@ -141,20 +141,26 @@ def choose(candidates: Sequence[Candidate]) -> Choice:
         )
         if top == low:
             sure = True
-            reason += f", and {low} is the largest rank whose components do not depend on the seed"
+            reason += f", and {low} is {_stable(by_rank[low])}"
         elif top is None:
             reason = f"Probably {reason}; but no rank gives the same components from every seed"
         else:
             between = (min(low, top), max(low, top))
             reason = (
                 f"Not sure between {between[0]} and {between[1]}. By error {reason}; by stability "
-                f"{top}, the largest rank whose components do not depend on the seed"
+                f"{top}, {_stable(by_rank[top])}"
             )
     taken = by_rank[between[0]]
     if sure and (faults := _faults(taken)):
         sure, reason = False, f"Probably {reason}; but {faults}"
     ranks, deeper = _deeper(candidates, taken)
     return Choice(ranks, sure, between, f"{reason}.{deeper}")
+
+
+def _stable(c: Candidate) -> str:
+    return (
+        f"the largest rank whose components hardly depend on the seed (agreement {c.agreement:.2f})"
+    )
 
 
 def _deeper(candidates: Sequence[Candidate], taken: Candidate) -> tuple[tuple[int, ...], str]:

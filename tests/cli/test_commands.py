@@ -509,6 +509,9 @@ def test_scan_takes_settings_from_a_file(mixture, tmp_path):
         "scan", "--config", tmp_path / "s.toml", "--ranks", "2-3", *few, "-o", tmp_path / "a"
     )
     assert len(said.stdout.strip().splitlines()) == 1
+    (tmp_path / "h.toml").write_text(text.replace("[fit]", 'fixed = "w.npz"\n[fit]'))
+    said = refuse("scan", "--config", tmp_path / "h.toml", "--ranks", "2-3", "-o", tmp_path / "b")
+    assert "cannot hold components" in said
 
 
 @pytest.mark.parametrize(

@@ -79,6 +79,8 @@ def scan(
         grid = rank_grid(ranks or ["2-8"])
         settings = config_of(data, config, given).updated(ranks=list(grid[0]))
         check_free(out, overwrite, settings.files)
+        if settings.fixed is not None:
+            raise ValueError("A scan cannot hold components; leave out fixed.")
         fit = settings.arguments()
         for name in ("ranks", "random_state"):
             fit.pop(name, None)

@@ -143,7 +143,8 @@ def test_signs_of_too_many_components():
     facts = _facts(W, H)
     assert (facts["duplicates"], facts["empty"]) == (1, 1)
     assert facts["smallest"] == pytest.approx(0, abs=1e-12)
-    even = _facts(np.eye(8)[:, :3], np.eye(3).repeat(5, axis=1))
+    sizes = np.array([1.0, 10.0, 0.2])  # shared out between the factors, which must not matter
+    even = _facts(np.eye(8)[:, :3] * sizes, (np.eye(3) / sizes[:, None]).repeat(5, axis=1))
     assert even["effective_rank"] == pytest.approx(3)
     assert (even["smallest"], even["logdet"]) == (pytest.approx(1), pytest.approx(0))
     assert _facts(rng.random((2, 3)), H[:3])["smallest"] == 0

@@ -503,7 +503,9 @@ def test_scan_leaves_numbers_a_figure_and_the_choice(mixture, tmp_path):
 
 def test_scan_takes_settings_from_a_file(mixture, tmp_path):
     text = f'[input]\npath = "{mixture}"\nrows = "features"\n[fit]\nmax_iter = 2\ntol = 0.0\n'
-    (tmp_path / "s.toml").write_text(text + 'ranks = [4]\nregularizer_W = "none"\n')
+    (tmp_path / "s.toml").write_text(
+        text + 'ranks = [4]\nregularizer_W = "none"\nweights = "observed"\n'
+    )
     few = ("--folds", 2, "--seeds", 2, "--jobs", 1, "--quiet")
     said = run(
         "scan", "--config", tmp_path / "s.toml", "--ranks", "2-3", *few, "-o", tmp_path / "a"

@@ -26,7 +26,7 @@ from deepmf.cli.options import (
 )
 
 _SHOWN = ("ranks", "error %", "spread %", "agreement", "smallest singular value", "effective rank")
-_LEFT_OUT = ("ranks", "truth", "fixed", "init", "device")
+_LEFT_OUT = ("ranks", "truth", "fixed", "weights", "init", "device")
 
 Ranks = Annotated[
     list[str] | None,
@@ -82,7 +82,7 @@ def scan(
         if settings.fixed is not None:
             raise ValueError("A scan cannot hold components; leave out fixed.")
         fit = settings.arguments()
-        for name in ("ranks", "random_state"):
+        for name in ("ranks", "random_state", "weights"):  # NaN is missing in every scan
             fit.pop(name, None)
         opened = open_data(settings)
         if not quiet:

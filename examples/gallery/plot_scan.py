@@ -14,7 +14,7 @@ from deepmf.plots import plot_scan
 
 rng = np.random.default_rng(0)
 X = rng.gamma(0.3, size=(40, 4)) @ rng.gamma(0.3, size=(4, 120))
-X += 0.1 * X.mean() * rng.random(X.shape)  # four components and noise
+X = np.maximum(X + 0.05 * X.mean() * rng.standard_normal(X.shape), 0)  # four, and noise
 
 found = scan(X, range(1, 8), folds=4, seeds=3, tol=1e-4)
 print(found.choice.sentence)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
+import sys
 import threading
 from pathlib import Path
 
@@ -15,6 +17,7 @@ from scipy import sparse
 from deepmf import (
     Checkpoint,
     DeepMF,
+    Fixed,
     GroupedSparse,
     LayerCentric,
     MinVolume,
@@ -68,10 +71,13 @@ CASES = {
     "plain": {"extrapolate": False},
     "augment": {"augment": 3},
     "starts": {"init": ["random", "random", "snpa"]},
+    "two starts": {"init": ["random", "random"], "max_iter": 4},
     "starts of multilayer": {"init": ["snpa", "random"], "model": "multilayer"},
     "starts after augment": {"init": ["snpa", "random"], "augment": 2, "model": "data-centric"},
     "min-volume": {"regularizer_W": MinVolume(0.1), "regularizer_H": ["l1", None]},
     "grouped-sparse": {"constraint_W": GroupedSparse(0.3), "constraint_H": GroupedSparse(0.1)},
+    "held": {"constraint_W": [Fixed(X[:, :2]), None]},
+    "missing": {"weights": (np.arange(540).reshape(9, 60) % 7 > 0).astype(float)},
     "hals": {"solver": "hals"},
     "multiplicative": {"solver": "mu"},
     "panels": {"panel_size": 7, "regularizer_H": "l1"},
@@ -110,13 +116,13 @@ def test_goes_on_from_every_sweep(case, tmp_path):
     resumed_everywhere(X, tmp_path / "c", **CASES[case])
 
 
-@pytest.mark.parametrize("case", ["layer-centric", "multilayer", "starts"])
+@pytest.mark.parametrize("case", ["layer-centric", "multilayer", "two starts"])
 @pytest.mark.parametrize("kind", ["float32", "sparse", "stored"])
 def test_goes_on_with_every_kind_of_data(kind, case, tmp_path):
     resumed_everywhere(KINDS[kind](), tmp_path / "c", **CASES[case])
 
 
-@pytest.mark.parametrize("case", ["layer-centric", "plain", "starts"])
+@pytest.mark.parametrize("case", ["layer-centric", "plain", "two starts"])
 def test_goes_on_with_tensors(case, tmp_path):
     torch = pytest.importorskip("torch")
     resumed_everywhere(torch.from_numpy(X), tmp_path / "c", **CASES[case])
@@ -203,9 +209,8 @@ def test_interrupted(case, tmp_path):
     assert f.stop_reason == "interrupted"
     whole = factorize(X, [4, 2], **settings)
     if case in ("layer-centric", "multilayer"):
-        np.testing.assert_array_equal(
-            f.history.data_errors[:4, 0], whole.history.data_errors[:4, 0]
-        )
+        first = whole.history.data_errors[:4, 0]
+        np.testing.assert_array_equal(f.history.data_errors[:4, 0], first)
     B = np.linalg.norm(X - f.W[0] @ f.H[0]) ** 2 / np.linalg.norm(X) ** 2
     assert f.history.data_errors[-1, 0] == pytest.approx(B)
     same(factorize(X, [4, 2], **settings, **every), whole)
@@ -307,6 +312,8 @@ def refusal(path, A=X, ranks=(4, 2), **settings):
         ({"inner_tol": 0.1}, "inner_tol"),
         ({"extrapolate": False}, "extrapolate true where this one has false"),
         ({"random_state": 4}, "random_state 3 where this one has 4"),
+        ({"constraint_W": [Fixed(X[:, :2]), None]}, "constraint_W"),
+        ({"weights": np.ones((9, 60))}, "X's"),
         ({"A": data(9, 61)}, "X's shape [9, 60] where this one has [9, 61]"),
         ({"A": X.astype(np.float32)}, "X's type"),
         ({"A": data(seed=1)}, "X's squared norm"),
@@ -450,3 +457,16 @@ def test_no_pickle_is_read_or_written(tmp_path):
     with np.load(path, allow_pickle=False) as file:
         assert all(file[name].dtype.kind in "fuiU" for name in file.files)
     assert "pickle" not in Path(checkpoint.__file__).read_text().replace("allow_pickle=False", "")
+
+
+# --- real processes -------------------------------------------------------------------------------
+
+
+def test_killed_processes_go_on():
+    """`benchmarks.kills` with few kills; run it with many after a change."""
+    done = subprocess.run(
+        [sys.executable, "-m", "benchmarks.kills", "--kills", "5", "--each", "2"],
+        cwd=Path(__file__).parents[1], capture_output=True, text=True, check=False, timeout=600,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "5 kills" in done.stdout

@@ -40,7 +40,9 @@ def test_code_blocks_run_in_order(page, tmp_path, monkeypatch):
         exec(compile(block, page, "exec"), names)
 
 
-@pytest.mark.parametrize("module", ["deepmf.factorize", "deepmf.estimators"])
+@pytest.mark.parametrize(
+    "module", ["deepmf.factorize", "deepmf.estimators", "deepmf.constraints.fixed"]
+)
 def test_docstring_examples(module):
     result = doctest.testmod(importlib.import_module(module))
     assert result.attempted > 0

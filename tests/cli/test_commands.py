@@ -438,3 +438,38 @@ def test_an_interrupted_comparison_leaves_nothing(cube, tmp_path, number, jobs):
     assert process.returncode == 128 + number, said
     assert said.count("\n") == (number == signal.SIGINT), said
     assert [p.name for p in tmp_path.iterdir()] == ["cube.npy"]
+
+
+def test_known_components_are_held_and_the_run_can_be_repeated(cube, tmp_path):
+    held = SCENE.W[0][:, [4, 1]]
+    np.savez(tmp_path / "known.npz", M=held)
+    out, again = tmp_path / "a", tmp_path / "b"
+    fixed = ("--fix-W", tmp_path / "known.npz", *QUICK, "--no-report")
+    run("fit", cube, "--ranks", "6,2", *fixed, "-o", out)
+    (tmp_path / "known.npz").unlink()
+    run("fit", "--config", out / "config.toml", "--no-report", "-o", again)
+    for folder in (out, again):
+        f = Factorization.load(folder / "factors.npz")
+        np.testing.assert_array_equal(f.W[0][:, :2], held)
+
+
+def test_known_components_are_scaled_for_a_simplex(cube, tmp_path):
+    held = 7 * SCENE.W[0][:, [4, 1]]
+    np.savez(tmp_path / "known.npz", M=held)
+    fixed = ("--fix-W", tmp_path / "known.npz", *QUICK, "--no-report", "-o", tmp_path / "a")
+    simplex = ("--constraint-W", "simplex", "--constraint-W", "simplex")
+    run("fit", cube, "--ranks", "6,2", "--min-volume", 1, *simplex, *fixed)
+    f = Factorization.load(tmp_path / "a" / "factors.npz")
+    np.testing.assert_array_equal(f.W[0][:, :2], held / held.sum(axis=0))
+
+
+def test_known_components_that_do_not_fit_get_a_sentence(cube, tmp_path):
+    out = ("-o", tmp_path / "a")
+    assert "There is no file" in refuse("fit", cube, "--ranks", 6, "--fix-W", "no.npz", *out)
+    np.savez(tmp_path / "k.npz", M=np.ones((5, 2)))
+    said = refuse("fit", cube, "--ranks", 6, "--fix-W", tmp_path / "k.npz", *out)
+    assert "components of 5 features" in said
+    np.savez(tmp_path / "k.npz", M=SCENE.W[0])
+    said = refuse("fit", cube, "--ranks", 4, "--fix-W", tmp_path / "k.npz", *out)
+    assert "at most 4" in said
+    assert not (tmp_path / "a").exists()

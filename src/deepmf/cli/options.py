@@ -118,6 +118,13 @@ FIT_OPTIONS: dict[str, Any] = {
     "constraint_H": _option(
         list[str], "--constraint-H", MODEL, f"Set of H. {_PER_LAYER}", values=known("constraint")
     ),
+    "fixed": _option(
+        str,
+        "--fix-W",
+        MODEL,
+        "Components to hold in W of layer 1, from a file as for --truth.",
+        "FILE",
+    ),
     "regularizer_W": _option(
         list[str],
         "--regularizer-W",
@@ -222,6 +229,7 @@ def config_of(data: str | None, config: Path | None, given: Mapping[str, Any]) -
     chosen = Config(
         path=_absolute(data) or base.path,
         truth=tuple(_absolute(t) for t in given.get("truth") or ()) or base.truth,
+        fixed=_absolute(given.get("fixed")) or base.fixed,
         scale=given.get("scale") or base.scale,
         reading=Reading(**{**vars(base.reading), **answers}),
         fit=base.fit,

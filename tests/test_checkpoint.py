@@ -313,7 +313,7 @@ def refusal(path, A=X, ranks=(4, 2), **settings):
         ({"extrapolate": False}, "extrapolate true where this one has false"),
         ({"random_state": 4}, "random_state 3 where this one has 4"),
         ({"constraint_W": [Fixed(X[:, :2]), None]}, "constraint_W"),
-        ({"weights": np.ones((9, 60))}, "X's"),
+        ({"weights": np.ones((9, 60))}, "X's weights"),
         ({"A": data(9, 61)}, "X's shape [9, 60] where this one has [9, 61]"),
         ({"A": X.astype(np.float32)}, "X's type"),
         ({"A": data(seed=1)}, "X's squared norm"),

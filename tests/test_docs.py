@@ -66,6 +66,7 @@ def test_examples_run(script):
         "docs/reproduction.md",
         "docs/gpu.md",
         "docs/cluster.md",
+        "docs/reliability.md",
     ],
 )
 def test_links_and_named_files_exist(page):

@@ -36,6 +36,7 @@ def fingerprint(
     return {
         "X's shape": list(panels.shape),
         "X's type": str(panels.dtype),
+        "X's weights": None if panels.complete else "given",
         "X's squared norm": f"{panels.norm2:.10g}",
         "X's columns": _digest(columns),
         **{name: _plain(value) for name, value in {**problem.spec(), **settings}.items()},

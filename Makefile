@@ -1,13 +1,14 @@
 # make demo   set up .venv, install, fit the simulated scene, leave a report in demo/
 # make test   set up .venv, install, lint, type-check and run the tests
 # make lint   ruff and mypy alone
+# make docs   build the site, run its examples
 # make bench  time deepmf beside its peers, about ten minutes (make bench BENCH=--quick: a trial)
 
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 
-.PHONY: setup demo test lint bench uncache clean
+.PHONY: setup demo test lint docs bench uncache clean
 
 setup: $(VENV)/.ready
 
@@ -28,6 +29,14 @@ lint: setup
 
 test: lint
 	$(BIN)/python -m pytest -n 2 -q
+
+$(VENV)/.docs: $(VENV)/.ready
+	$(BIN)/python -m pip install --quiet --editable '.[docs]'
+	touch $@
+
+# The site, with examples run and warnings as errors: docs/_build/html/index.html
+docs: $(VENV)/.docs
+	$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
 
 # Peers that cannot be installed are reported as not available. nn-fac asks for a tensorly of 2021
 # but works with the present one.

@@ -71,7 +71,7 @@ CASES = {
     "plain": {"extrapolate": False},
     "augment": {"augment": 3},
     "starts": {"init": ["random", "random", "snpa"]},
-    "two starts": {"init": ["random", "random"], "max_iter": 4},
+    "two starts": {"init": ["random", "random"], "max_iter": 4, "random_state": 6},
     "starts of multilayer": {"init": ["snpa", "random"], "model": "multilayer"},
     "starts after augment": {"init": ["snpa", "random"], "augment": 2, "model": "data-centric"},
     "min-volume": {"regularizer_W": MinVolume(0.1), "regularizer_H": ["l1", None]},
@@ -109,11 +109,14 @@ def resumed_everywhere(A, path, **settings):
         count += 1
     same(f, whole)
     assert count >= whole.n_iter
+    return whole
 
 
 @pytest.mark.parametrize("case", CASES)
 def test_goes_on_from_every_sweep(case, tmp_path):
-    resumed_everywhere(X, tmp_path / "c", **CASES[case])
+    whole = resumed_everywhere(X, tmp_path / "c", **CASES[case])
+    if case == "two starts":
+        assert whole.start == 1  # of which nothing was there at first but the generator
 
 
 @pytest.mark.parametrize("case", ["layer-centric", "multilayer", "two starts"])
@@ -144,16 +147,22 @@ def test_goes_on_when_stopped_after_each_single_sweep(case, tmp_path):
     assert stops >= 5
 
 
-@pytest.mark.parametrize("bits", [np.random.MT19937, np.random.Philox])
+@pytest.mark.parametrize("bits", [np.random.MT19937(1), np.random.Philox(6)])
 def test_goes_on_with_any_generator(bits, tmp_path):
+    """Stopped in the second of three starts; the third, which is the best, is as it was to be."""
+    first = bits.state
+
     def fit(**more):
-        settings = {**SWEEPS, "random_state": np.random.Generator(bits(5)), **more}
+        bits.state = first
+        settings = {**SWEEPS, "random_state": np.random.Generator(bits), **more}
         return factorize(X, [4, 2], init=["random"] * 3, **settings)
 
     every = Checkpoint(tmp_path / "c", interval=0)
     with pytest.raises(Stop):
-        fit(checkpoint=every, callbacks=stop_at(1))
-    same(fit(checkpoint=every), fit())
+        fit(checkpoint=every, callbacks=stop_at(10))
+    f = fit(checkpoint=every)
+    assert f.start == 2
+    same(f, fit())
 
 
 def test_estimator_goes_on(tmp_path):

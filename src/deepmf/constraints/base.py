@@ -43,7 +43,7 @@ class Constraint(Parametrized):
         raise NotImplementedError(f"{type(self).__name__} needs a method project(M).")
 
     def violation(self, M: Array) -> float:
-        """Max |M - project(M)| / max |M|: 0 on the set, free of scale."""
+        """``max |M - project(M)| / max |M|``: 0 on the set, free of scale."""
         largest = float(np.max(np.abs(M), initial=0.0))
         if largest == 0.0:
             largest = 1.0

@@ -14,12 +14,12 @@ class DataCentric(Loss):
 
     With D_l = H_{l-1}...H_1 (I for l = 1), Ht_l = H_l D_l and C_l^(k) = W_k H_k...H_{l+1}:
 
-    =====  ====================================  ==================  ==================
-    block  A                                     B                   C
-    =====  ====================================  ==================  ==================
-    H_l    sum_{k>=l} mu_{k-1} C_l^(k)' C_l^(k)  D_l D_l'            G' X D_l'
-    W_l    I                                     mu_{l-1} Ht_l Ht_l' mu_{l-1} X Ht_l'
-    =====  ====================================  ==================  ==================
+    =====  ====================================  ===================  ================
+    block  A                                     B                    C
+    =====  ====================================  ===================  ================
+    H_l    sum_{k>=l} mu_{k-1} C_l^(k)' C_l^(k)  D_l D_l'             G' X D_l'
+    W_l    I                                     mu_{l-1} Ht_l Ht_l'  mu_{l-1} X Ht_l'
+    =====  ====================================  ===================  ================
 
     where G = sum_{k>=l} mu_{k-1} C_l^(k) (where entries are missing, each term has an X of its own,
     filled by its own approximation). All terms of H_l share the right factor, so

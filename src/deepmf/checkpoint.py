@@ -42,7 +42,8 @@ class Checkpoint:
     >>> from deepmf import Checkpoint, factorize
     >>> from deepmf.datasets import synthetic
     >>> X = synthetic(random_state=0).X
-    >>> f = factorize(X, [6, 3], tol=1e-2, checkpoint=Checkpoint("fit.checkpoint", interval=10))
+    >>> often = Checkpoint("fit.checkpoint", interval=10)
+    >>> f = factorize(X, [6, 3], max_iter=20, tol=0, checkpoint=often)
     """
 
     def __init__(

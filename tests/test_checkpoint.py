@@ -455,6 +455,7 @@ def test_interval(tmp_path, monkeypatch):
 def test_kept_where_the_caller_removes_it(tmp_path):
     kept = Checkpoint(tmp_path / "c", 0, keep=True)
     f = factorize(X, [4, 2], **SWEEPS, checkpoint=kept)
+    assert kept.path.exists()
     (tmp_path / ".c.77.part").write_bytes(b"of a process that was killed")
     same(factorize(X, [4, 2], **SWEEPS, checkpoint=kept), f)
     kept.remove()

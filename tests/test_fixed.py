@@ -238,3 +238,13 @@ def test_given_factors_must_hold_the_values():
     W, H = W_TRUE, np.ones((4, 60))
     with pytest.raises(ValueError, match=r"init's W of layer 1 is not in Fixed\(12 x 2 values"):
         factorize(X, [4], constraint_W=Fixed(KNOWN), init=(W, H))
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_missing_entries_leave_what_is_held(model):
+    Y = np.where(np.random.default_rng(4).random(X.shape) < 0.1, np.nan, X)
+    settings = {"model": model, "weights": "observed", "max_iter": 20, "tol": 0}
+    f = factorize(Y, [4, 2], constraint_W=[Fixed(KNOWN), None], **settings)
+    np.testing.assert_array_equal(f.W[0][:, :2], KNOWN)
+    g = factorize(Y, [4, 2], constraint_H=[Fixed(ROWS), None], **settings)
+    np.testing.assert_array_equal(g.H[0][:2], ROWS)

@@ -18,6 +18,7 @@ from deepmf.factorize import factorize
 from deepmf.losses import DataCentric, LayerCentric, Loss, Multilayer, Trigeorgis
 from deepmf.quadratic import Quadratic
 from deepmf.regularizers import L1, MinVolume, Regularizer, Ridge
+from deepmf.scan import Scan, scan
 from deepmf.solvers import HALS, FastProjectedGradient, Multiplicative, ProjectedGradient, Solver
 
 if TYPE_CHECKING:
@@ -48,11 +49,13 @@ __all__ = [
     "Quadratic",
     "Regularizer",
     "Ridge",
+    "Scan",
     "Simplex",
     "Solver",
     "Trigeorgis",
     "Unconstrained",
     "factorize",
+    "scan",
 ]
 
 

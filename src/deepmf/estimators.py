@@ -390,6 +390,8 @@ def _nonnegative(M: Any) -> Any:
 
 def _norm(M: Any) -> float:
     """||M||, of a matrix of any kind."""
-    if isinstance(M, Foreign | Observed):
+    if isinstance(M, Foreign):
         return M.norm()
+    if isinstance(M, Observed):
+        return float(M.norm2**0.5)
     return float(np.linalg.norm(M.data if is_sparse(M) else M))

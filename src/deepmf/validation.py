@@ -44,6 +44,11 @@ def check_matrix(
     if weights is not None:
         X = _observed(X, weights, name)
     if device is not None:
+        if isinstance(X, Observed):
+            raise TypeError(
+                f"weights are for arrays and data on disk, but {name} is to be worked on by "
+                f"device={str(device)!r}. Leave device out, or weights."
+            )
         X = on_device(X, device)
     if not isinstance(X, Foreign) or not X.lazy:
         check_finite(X, name)
@@ -128,7 +133,7 @@ def _observed(X: Any, weights: Any, name: str) -> Observed:
     """X with the entries that count: those that are not NaN, or those of a positive weight."""
     if is_sparse(X) or isinstance(X, Foreign):
         kind = "a sparse matrix, whose zeros are data" if is_sparse(X) else _kind_name(X)
-        way = f"{name}.toarray()" if is_sparse(X) else "a NumPy array"
+        way = f"{name}.toarray()" if is_sparse(X) else f"np.asarray({name})"
         raise TypeError(
             f"weights are for arrays and data on disk, but {name} is {kind}. Pass {way} if it fits "
             f"in memory, or leave weights out."

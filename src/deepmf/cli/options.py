@@ -149,6 +149,13 @@ FIT_OPTIONS: dict[str, Any] = {
         f"{', '.join(STARTS)}; repeat to keep the best of several.",
         values=STARTS,
     ),
+    "weights": _option(
+        str,
+        "--weights",
+        MODEL,
+        "observed: NaN are missing entries, and the others are fitted.",
+        values=("observed",),
+    ),
     "augment": _option(int, "--augment", MODEL, "Sweeps of each layer before the next is added."),
     "allow_negative": Annotated[
         bool | None,
@@ -243,7 +250,7 @@ def config_of(data: str | None, config: Path | None, given: Mapping[str, Any]) -
 def _settings(given: Mapping[str, Any]) -> dict[str, Any]:
     """Arguments of `factorize` among a command's options."""
     plain = ("augment", "allow_negative", "max_iter", "tol", "max_time", "inner_iter", "inner_tol")
-    settings = {name: given.get(name) for name in (*plain, "extrapolate", "device")}
+    settings = {name: given.get(name) for name in (*plain, "weights", "extrapolate", "device")}
     settings["ranks"] = rank_list(given.get("ranks"))
     settings["random_state"] = given.get("seed")
     settings["init"] = _all_or_each(given.get("init") or [])

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deepmf.observed import Observed
+from deepmf.observed import Observed, Seen
 from deepmf.panels.base import Coding
 from deepmf.panels.columns import Products
 from deepmf.panels.dense import DensePanels
@@ -17,6 +17,10 @@ from deepmf.quadratic import Array
 from deepmf.solvers import FastProjectedGradient
 from deepmf.state import DataProducts
 from deepmf.threads import in_threads
+from deepmf.vectors.padding import up_to
+
+_PART, _STEP = 1 << 17, 32
+"""Entries of X whose residuals are formed together, a megabyte; columns are a multiple of this."""
 
 _ROUNDS, _SETTLED = 1000, 1e-10
 """How often codes that are tied together are filled and improved, and when that is enough."""
@@ -43,20 +47,24 @@ class ObservedPanels(DensePanels):
     def __init__(self, X: Observed, width: int | None = None) -> None:
         self._means = X.means.astype(X.dtype)[:, None]
         super().__init__(X, X.width if width is None and X.on_disk else width)
-        self.norm2 = float(self.residuals2([np.zeros((X.shape[0], 0))])[0])  # no codes yet
+        self.norm2 = X.norm2
 
-    def _filled(self, P: Array, V: Array) -> Array:
-        return V * P + (1 - V) * self._means
+    def _filled(self, P: Seen) -> Array:
+        filled = P.rest(np.broadcast_to(self._means, P.X.shape).copy())[1]
+        filled += self._means
+        return filled
 
     def _panel(self, cols: slice) -> Array:
-        return self._filled(*self.X.weighted(cols.start, cols.stop))
+        return self._filled(self.X.seen(cols.start, cols.stop))
 
     def _some(self, index: Sequence[int] | NDArray[np.intp]) -> Array:
-        P, V = self.X.weighted_some(np.asarray(index, dtype=np.intp))
-        return self._filled(P, V).astype(np.float64)
+        filled = self._filled(self.X.seen_some(np.asarray(index, dtype=np.intp)))
+        return filled.astype(np.float64)
 
     def _task_width(self, r: int) -> int:
-        return self.width if self.X.on_disk else super()._task_width(r)
+        if self.X.on_disk:
+            return self.width
+        return min(super()._task_width(r), up_to(_STEP, max(1, _PART // self.shape[0])))
 
     def _fusable(self, G: Array) -> bool:
         return False
@@ -69,12 +77,12 @@ class ObservedPanels(DensePanels):
         small = [B.astype(self.dtype, copy=False) for B in bases]
 
         def task(cols: slice) -> list[float]:
-            P, V = self.X.weighted(cols.start, cols.stop)
-            H = self.H[:, cols]
-            rests = (P - B @ H for B in small)
-            return [np.einsum("ij,ij,ij", V, R, R, dtype=np.float64) for R in rests]
+            P, H = self.X.seen(cols.start, cols.stop), self.H[:, cols]
+            rests = (P.rest(B @ H) for B in small)
+            return [np.einsum("ij,ij", R, VR, dtype=np.float64) for R, VR in rests]
 
-        return np.sum(list(in_threads(task, self._slices(self.width))), axis=0)
+        parts = in_threads(task, self._slices(self._task_width(len(self.H))))
+        return np.sum(list(parts), axis=0)
 
     def code(self, coding: Coding, max_iter: int, tol: float) -> None:
         """See `Panels.code`: each column's own problem, over what is observed of it.
@@ -93,8 +101,9 @@ class ObservedPanels(DensePanels):
         self._take(np.empty((len(coding.A), self.shape[1]), dtype=self.dtype))
 
         def task(cols: slice) -> None:
-            P, V = self.X.weighted(cols.start, cols.stop)
-            C = coding.G.T @ (V * P).astype(np.float64, copy=False)
+            P = self.X.seen(cols.start, cols.stop)
+            V = P.V
+            C = coding.G.T @ (V * P.known).astype(np.float64, copy=False)
             for j, v in enumerate(V.T.astype(np.float64, copy=False), start=cols.start):
                 A = sum(w * ((B.T * v) @ B) for w, B in coding.data_terms if w)
                 c = C[:, [j - cols.start]]
@@ -121,21 +130,19 @@ class _FilledProducts(Products):
     """Products with X~ for each of a coding's data terms."""
 
     def __init__(self, X: Observed, coding: Coding, dtype: np.dtype) -> None:
-        super().__init__(lambda cols: X.weighted(cols.start, cols.stop), coding, dtype)
+        super().__init__(lambda cols: X.seen(cols.start, cols.stop), coding, dtype)
         self.A = coding.A.astype(dtype, copy=False)
         self.terms = [(w, B.astype(dtype, copy=False)) for w, B in coding.data_terms]
         self.exact = [B for _, B in coding.data_terms]
 
     def GtX(self, P: Any, H: Array) -> Array:
         """sum_k w_k B_k' X~_k = sum_k w_k B_k' R_k + A H."""
-        X, V = P
-        return sum((w * (B.T @ (V * (X - B @ H))) for w, B in self.terms if w), self.A @ H)
+        return sum((w * (B.T @ P.rest(B @ H)[1]) for w, B in self.terms if w), self.A @ H)
 
     def of(self, P: Any, H: Array, penalty: float) -> DataProducts:
         """X~_k H' = R_k H' + B_k H H' for every k."""
-        X, V = P
         H64 = H.astype(np.float64, copy=False)
         HHt = H64 @ H64.T
-        rests = ((V * (X - B @ H)).astype(np.float64, copy=False) for _, B in self.terms)
+        rests = (P.rest(B @ H)[1].astype(np.float64, copy=False) for _, B in self.terms)
         XHt = [R @ H64.T + B @ HHt for R, B in zip(rests, self.exact)]
         return DataProducts(np.array(XHt), HHt, penalty)

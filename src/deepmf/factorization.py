@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import zipfile
-import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -15,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from deepmf.files import write_whole
+from deepmf.files import UNREADABLE, write_whole
 from deepmf.foreign import Foreign, as_foreign, as_numpy
 from deepmf.history import History
 from deepmf.layout import Layout
@@ -30,19 +28,6 @@ from deepmf.threads import single_blas
 from deepmf.validation import check_matrix, check_scale, check_seen, check_whole
 
 _FORMAT = "deepmf factorization 1"
-_UNREADABLE = (
-    LookupError,
-    ValueError,
-    TypeError,
-    EOFError,
-    NotImplementedError,
-    AttributeError,
-    RecursionError,
-    OSError,
-    zipfile.BadZipFile,
-    zlib.error,
-)
-"""What NumPy and its friends raise on files that are cut, damaged or something else."""
 
 _ENCODE_ITER = 20_000
 _ENCODE_TOL = 1e-8
@@ -61,7 +46,7 @@ class Factorization:
         data, see `numpy`.
     history : History
         Per sweep: objective, errors of both kinds per layer, time.
-    stop_reason : {"tol", "max_iter", "max_time", "callback", "diverged"}
+    stop_reason : {"tol", "max_iter", "max_time", "callback", "diverged", "interrupted"}
         Why the fit ended; only ``"trigeorgis"`` can diverge.
     weights : array
         Weight of each layer's term in the loss (lambda or mu), 1 for the first.
@@ -255,7 +240,7 @@ class Factorization:
                 f"{os.fspath(path)!r} was fitted with a class that is not deepmf's own. {error} "
                 f"Pass the class: Factorization.load(path, custom=[...])."
             ) from None
-        except _UNREADABLE as error:
+        except UNREADABLE as error:
             raise ValueError(
                 f"{os.fspath(path)!r} is not a whole deepmf factorization of this version "
                 f"({type(error).__name__}). Save it again with Factorization.save."

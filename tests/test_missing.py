@@ -325,7 +325,7 @@ def test_a_loaded_factorization_codes_the_same(tmp_path):
 
 
 def test_the_estimator_takes_nan_for_missing():
-    model = DeepMF([3], weights="observed", tol=1e-6).fit(HOLED.T)
+    model = DeepMF([3], weights="observed", tol=1e-6, random_state=0).fit(HOLED.T)
     assert_same(
         model.factorization_,
         fitted(HOLED, [3], init=None, weights="observed", tol=1e-6, max_iter=500),
@@ -339,7 +339,7 @@ def test_the_estimator_takes_nan_for_missing():
 
 
 def test_the_estimator_takes_weights_of_samples_by_features():
-    model = DeepMF([3], tol=1e-6).fit(X.T, weights=WEIGHTS.T)
+    model = DeepMF([3], tol=1e-6, random_state=0).fit(X.T, weights=WEIGHTS.T)
     codes = model.transform(X.T, weights=WEIGHTS.T)
     np.testing.assert_array_equal(codes, model.fit_transform(X.T, weights=WEIGHTS.T))
     squares = WEIGHTS.T * (X.T - codes @ model.components_) ** 2

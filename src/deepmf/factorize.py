@@ -79,7 +79,8 @@ def factorize(
     init : None, str, function, a list of these, or (Ws, Hs)
         ``"snpa"``, ``"hierarchical"``, ``"nndsvd"``, ``"random"``, a function
         ``start(panels, rank, rng) -> W``, or a pair of lists of feasible factors. Default:
-        ``"nndsvd"``, and ``"random"`` where the rank exceeds the data's dimensions. A list such as
+        ``"nndsvd"``, and ``"random"`` where the rank exceeds the data's dimensions, W may be
+        negative, or entries are missing or weighted. A list such as
         ``["hierarchical", "snpa"]`` fits from each, all weighted as the first, and keeps the one
         with the lowest objective.
     augment : int

@@ -97,7 +97,8 @@ def resolve(kind: str, given: object, custom: Sequence[type[Parametrized]] = ())
 def resolve_start(given: object, signed: bool = False) -> Start:
     """The start meant by a name or a function.
 
-    By default NNDSVD, or random where W may be negative or the rank exceeds NNDSVD's reach.
+    By default NNDSVD, or random where W may be negative, where entries are missing or weighted,
+    and where the rank exceeds NNDSVD's reach.
     """
     if given is None:
         return random if signed else _default_start
@@ -113,4 +114,6 @@ def resolve_start(given: object, signed: bool = False) -> Start:
 
 
 def _default_start(panels: Any, rank: int, rng: Any) -> Any:
-    return (nndsvd if rank <= min(panels.shape) else random)(panels, rank, rng)
+    # singular vectors of filled data tend to components that live where little is observed
+    reachable = rank <= min(panels.shape) and panels.complete
+    return (nndsvd if reachable else random)(panels, rank, rng)

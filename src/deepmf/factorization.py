@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import zipfile
-import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -15,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from deepmf.archives import DAMAGED, load_npz
 from deepmf.files import write_whole
 from deepmf.foreign import Foreign, as_foreign, as_numpy
 from deepmf.history import History
@@ -30,20 +29,6 @@ from deepmf.threads import single_blas
 from deepmf.validation import check_matrix, check_scale, check_whole
 
 _FORMAT = "deepmf factorization 1"
-_UNREADABLE = (
-    LookupError,
-    ValueError,
-    TypeError,
-    EOFError,
-    NotImplementedError,
-    AttributeError,
-    RecursionError,
-    OSError,
-    zipfile.BadZipFile,
-    zlib.error,
-)
-"""What NumPy and its friends raise on files that are cut, damaged or something else."""
-
 _ENCODE_ITER = 20_000
 _ENCODE_TOL = 1e-8
 
@@ -218,11 +203,7 @@ class Factorization:
             Your own constraints, regularisers, losses and solvers that the fit used.
         """
         try:
-            with (
-                open(_with_suffix(path), "rb") as handle,
-                np.load(handle, allow_pickle=False) as file,
-            ):
-                arrays = {name: file[name] for name in file.files}
+            arrays = load_npz(_with_suffix(path))
             meta = json.loads(str(arrays["meta"]))
             if meta["format"] != _FORMAT:
                 raise KeyError("format")
@@ -243,7 +224,7 @@ class Factorization:
                 f"{os.fspath(path)!r} was fitted with a class that is not deepmf's own. {error} "
                 f"Pass the class: Factorization.load(path, custom=[...])."
             ) from None
-        except _UNREADABLE as error:
+        except DAMAGED as error:
             raise ValueError(
                 f"{os.fspath(path)!r} is not a whole deepmf factorization of this version "
                 f"({type(error).__name__}). Save it again with Factorization.save."

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from deepmf.archives import DAMAGED, load_npy, load_npz
 from deepmf.dataset import Dataset
 from deepmf.io.base import Reading, UnreadableError
 
@@ -37,12 +38,11 @@ def read_names(source: str) -> NDArray[np.str_]:
         raise FileNotFoundError(f"There is no file {str(path)!r} with names.")
     try:
         if array:
-            with np.load(path, allow_pickle=False) as archive:
-                return archive[array].astype(np.str_).ravel()
+            return load_npz(path, [array])[array].astype(np.str_).ravel()
         if path.suffix == ".npy":
-            return np.load(path, allow_pickle=False).astype(np.str_).ravel()
+            return load_npy(path).astype(np.str_).ravel()
         return np.array(path.read_text(encoding="utf-8-sig").splitlines(), dtype=np.str_)
-    except (ValueError, KeyError, OSError, EOFError) as error:
+    except DAMAGED as error:
         raise UnreadableError(
             f"{source} holds no list of names ({type(error).__name__}): expected a text file with "
             f"one name per line, FILE.npy, or FILE.npz:ARRAY."

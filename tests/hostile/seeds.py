@@ -155,7 +155,11 @@ def _results(seed: Callable[..., Path]) -> None:
 
 def evil_run(name: str) -> Run:
     """A run in which every text that comes from a file is the given one."""
-    layout = Layout(features=np.array([name] * 6), samples=np.array([name] * 20), wavelengths=WAVES)
+    layout = Layout(
+        features=np.array([f"{name}{k}" for k in range(6)]),
+        samples=np.array([f"{name}{k}" for k in range(20)]),
+        wavelengths=WAVES,
+    )
     f = factorize(Dataset(name, FLAT, layout), [3, 2], max_iter=2, tol=0, random_state=0)
     truth = {1: Truth(FLAT[:, :3], [name] * 3)}
     return Run(name, f, name, {name: name}, truth, FLAT[0], [name])

@@ -17,7 +17,7 @@ from deepmf.quadratic import Array
 from deepmf.solvers.base import Solver
 from deepmf.solvers.dispatch import frozen, step_ahead
 from deepmf.state import DataProducts
-from deepmf.threads import in_threads
+from deepmf.threads import in_threads, single_blas
 from deepmf.vectors.padding import up_to
 
 Task = Callable[[slice], DataProducts]
@@ -249,7 +249,8 @@ class ColumnPanels(Panels):
             gram = np.zeros((m, m))
             for P in self._members(members):
                 gram = gram + P @ P.T
-            values, U = np.linalg.eigh(gram)
+            with single_blas():  # whose threads would change the last digits, and so the fit
+                values, U = np.linalg.eigh(gram)
         else:
             XXt = LinearOperator((m, m), matvec=lambda v: self._gram_times(v, members), dtype=float)
             # positive, as the first vector mostly is, and orthogonal to no one's columns

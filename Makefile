@@ -1,6 +1,7 @@
 # make demo   set up .venv, install, fit the simulated scene, leave a report in demo/
 # make test   set up .venv, install, lint, type-check and run the tests
 # make lint   ruff and mypy alone
+# make docs   build the site, run its examples
 # make fuzz   damage files of every kind and read them, for a minute (FUZZ_SECONDS=600: for ten)
 # make soak   fuzz and draw fits at random for SOAK_MINUTES, ten if not said; writes soak.json
 # make test-minimal   the core tests on the oldest versions that pyproject.toml allows
@@ -11,7 +12,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 
-.PHONY: setup demo test lint fuzz soak test-minimal dist bench uncache clean
+.PHONY: setup demo test lint docs fuzz soak test-minimal dist bench uncache clean
 
 setup: $(VENV)/.ready
 
@@ -32,6 +33,14 @@ lint: setup
 
 test: lint
 	$(BIN)/python -m pytest -n 2 -q
+
+$(VENV)/.docs: $(VENV)/.ready
+	$(BIN)/python -m pip install --quiet --editable '.[docs]'
+	touch $@
+
+# The site, with examples run and warnings as errors: docs/_build/html/index.html
+docs: $(VENV)/.docs
+	$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
 
 FUZZ_SECONDS ?= 60
 SOAK_MINUTES ?= 10

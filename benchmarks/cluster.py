@@ -25,7 +25,7 @@ from dask.distributed import Client, LocalCluster
 from distributed.comm.tcp import TCP
 
 from deepmf import FastProjectedGradient, Nonnegative, factorize
-from deepmf.panels import Coding, crew
+from deepmf.panels import Coding, crew, placement
 from deepmf.threads import limit_threads
 
 from . import machine
@@ -128,13 +128,13 @@ def speed(quick: bool) -> list[str]:
             with workers(several):
                 D = da.from_zarr(path)
                 times[f"{several} worker(s) of 1 thread"] = sweep_times(D, [r], sweeps).min()
-        held, crew._HOLD = crew._HOLD, 0.0
+        held, placement._HOLD = placement._HOLD, 0.0
         try:
             with workers(2):
                 name = "2 workers, X read from Zarr in every sweep"
                 times[name] = sweep_times(da.from_zarr(path), [r], sweeps).min()
         finally:
-            crew._HOLD = held
+            placement._HOLD = held
     first = next(iter(times.values()))
     lines += [f"| {name} | {1e3 * t:.0f} ms | {t / first:.2f} |" for name, t in times.items()]
     return lines

@@ -6,6 +6,7 @@ from deepmf.constraints import (
     Box,
     CappedSimplex,
     Constraint,
+    Fixed,
     GroupedSparse,
     Nonnegative,
     Simplex,
@@ -16,6 +17,7 @@ from deepmf.factorize import factorize
 from deepmf.losses import DataCentric, LayerCentric, Loss, Multilayer, Trigeorgis
 from deepmf.quadratic import Quadratic
 from deepmf.regularizers import L1, MinVolume, Regularizer, Ridge
+from deepmf.scan import Scan, scan
 from deepmf.solvers import HALS, FastProjectedGradient, Multiplicative, ProjectedGradient, Solver
 
 if TYPE_CHECKING:
@@ -33,6 +35,7 @@ __all__ = [
     "DeepMF",
     "Factorization",
     "FastProjectedGradient",
+    "Fixed",
     "GroupedSparse",
     "LayerCentric",
     "Loss",
@@ -44,11 +47,13 @@ __all__ = [
     "Quadratic",
     "Regularizer",
     "Ridge",
+    "Scan",
     "Simplex",
     "Solver",
     "Trigeorgis",
     "Unconstrained",
     "factorize",
+    "scan",
 ]
 
 

@@ -32,6 +32,7 @@ from deepmf.io.containers import (
 )
 from deepmf.layout import Layout
 from deepmf.names import resolve
+from deepmf.observed import Observed
 from deepmf.problem import check_ranks
 from deepmf.quadratic import Array
 from deepmf.validation import check_matrix, check_sign, is_sparse
@@ -53,6 +54,9 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     ----------
     ranks : int or sequence of ints
         Number of components of each layer, normally decreasing.
+    weights : None or "observed"
+        ``"observed"``: NaN in X are missing entries, in `fit`, `transform` and `score`. For weights
+        of their own, give `fit` an array.
     model : str or Loss
         ``"layer-centric"``, ``"data-centric"``, ``"multilayer"`` or ``"trigeorgis"``.
     constraint_W, constraint_H : None, str, Constraint, or a list with one per layer
@@ -113,6 +117,7 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self,
         ranks: int | Sequence[int] = (8, 4, 2),
         *,
+        weights: str | None = None,
         model: object = "layer-centric",
         constraint_W: object = None,
         constraint_H: object = None,
@@ -134,6 +139,7 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         device: Any = None,
     ) -> None:
         self.ranks = ranks
+        self.weights = weights
         self.model = model
         self.constraint_W = constraint_W
         self.constraint_H = constraint_H
@@ -154,7 +160,7 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self.callbacks = callbacks
         self.device = device
 
-    def fit(self, X: Any, y: object = None) -> Self:
+    def fit(self, X: Any, y: object = None, weights: Any = None) -> Self:
         """Fit the layers; y is ignored.
 
         Parameters
@@ -165,18 +171,23 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             samples and bands the features. Their names and coordinates go to
             ``factorization_.layout``.
         y : ignored
+        weights : None, "observed", or array, n_samples x n_features
+            How much each entry of X counts, see `factorize`. Default: as the estimator says.
         """
         kind, data = kind_of(X), as_dataset(X)
         given = X if data is None else data.X.T
-        A = self._matrix(given, reset=True)
+        weights = self._weights(weights)
+        A = self._matrix(given, reset=True, missing=weights is not None)
         lazy = isinstance(A, Foreign) and A.lazy  # then it is loaded here, and only once
-        M = check_matrix(A, sparse_ok=True, device=self.device if lazy else None)
+        device = self.device if lazy else None
+        M = check_matrix(A, sparse_ok=True, device=device, weights=weights)
         # Clones: parameters set after the fit must not change what was fitted.
         settings = {
             name: value if name in ("init", "callbacks") else clone(value, safe=False)
             for name, value in self.get_params(deep=False).items()
         }
         self.layer_ = layer_number(settings.pop("layer"), len(check_ranks(self.ranks)))
+        del settings["weights"]  # they go along with M
         if not self._accepts_negative():
             check_sign(M)  # here, where rows are samples, so that it names the right entry
         layout = self._layout_of_table(X) if data is None else data.layout
@@ -193,12 +204,16 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self._n_features_out = f.ranks[self.layer_ - 1]
         return self
 
-    def transform(self, X: Any, layer: int | None = None) -> Any:
+    def fit_transform(self, X: Any, y: object = None, weights: Any = None) -> Any:
+        """The same as ``fit(X, weights=weights).transform(X, weights=weights)``."""
+        return self.fit(X, weights=weights).transform(X, weights=weights)
+
+    def transform(self, X: Any, layer: int | None = None, weights: Any = None) -> Any:
         """Codes of samples, new or old, in the given layer (default: the estimator's own).
 
         A sample's codes depend on the sample and the components alone (unless constraint_H ties
         samples together, as `GroupedSparse` does); ``fit_transform(X)`` and
-        ``fit(X).transform(X)`` are equal.
+        ``fit(X).transform(X)`` are equal. ``weights`` are as in `fit`.
 
         Returns
         -------
@@ -209,7 +224,7 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         number = self._number(layer)
         output = self._check_container(number)
-        M, data = self._samples(X)
+        M, data = self._samples(X, weights)
         if self.factorization_.problem.nonnegative and not self.allow_negative:
             M = _nonnegative(M)
         codes = self.factorization_.encode(M.T, number, self.device).T
@@ -253,28 +268,43 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         return self.factorization_.links(self._number(layer))
 
-    def score(self, X: Any, y: object = None) -> float:
-        """Minus the mean squared error of X's approximation in the estimator's layer."""
+    def score(self, X: Any, y: object = None, weights: Any = None) -> float:
+        """Minus the mean squared error of X's approximation in the estimator's layer.
+
+        ``weights`` are as in `fit`; the mean is then a weighted one, over what is observed.
+        """
         check_is_fitted(self)
-        M, _ = self._samples(X)
+        M, _ = self._samples(X, weights)
         error = self.factorization_.squared_error(M.T, self.layer_, self.device)
-        return -error / (M.shape[0] * M.shape[1])
+        return -error / (M.total_weight if isinstance(M, Observed) else M.shape[0] * M.shape[1])
 
-    def _samples(self, X: Any) -> tuple[Any, Dataset | None]:
+    def _weights(self, given: Any) -> Any:
+        """What a method was given, or else what the estimator says."""
+        if self.weights is not None and not isinstance(self.weights, str):
+            raise ValueError(
+                "DeepMF's own weights must be None or 'observed', got an array or the like: give "
+                "it to the method instead, fit(X, weights=...)."
+            )
+        return self.weights if given is None else given
+
+    def _samples(self, X: Any, weights: Any = None) -> tuple[Any, Dataset | None]:
         """X as a matrix with the features of the fit, and the data set it came from."""
-        data = as_dataset(X)
+        data, weights = as_dataset(X), self._weights(weights)
+        missing = weights is not None
         if data is None:
-            return self._matrix(X, reset=False), None
-        fitted = self.factorization_.layout
-        check_same_features(data.layout, fitted, data.X.shape, self.n_features_in_)
-        M = _rows_are_samples(data.X.T)
-        return M if isinstance(M, Foreign) else check_array(M, **_MATRIX), data
+            M = self._matrix(X, reset=False, missing=missing)
+        else:
+            fitted = self.factorization_.layout
+            check_same_features(data.layout, fitted, data.X.shape, self.n_features_in_)
+            M = _rows_are_samples(data.X.T)
+            M = M if isinstance(M, Foreign) else check_array(M, **_MATRIX, **_finite(missing))
+        return check_matrix(M, sparse_ok=True, weights=weights) if missing else M, data
 
-    def _matrix(self, X: Any, reset: bool) -> Any:
+    def _matrix(self, X: Any, reset: bool, missing: bool = False) -> Any:
         """X as scikit-learn takes it; of another library's array only the width is looked at."""
         A = _rows_are_samples(X)
         if not isinstance(A, Foreign):
-            return validate_data(self, X, reset=reset, **_MATRIX)
+            return validate_data(self, X, reset=reset, **_MATRIX, **_finite(missing))
         A = A.checked("X")
         if reset:
             self.n_features_in_ = A.shape[1]
@@ -327,9 +357,15 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = self.weights is not None
         tags.input_tags.positive_only = not self._accepts_negative()
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+
+def _finite(missing: bool) -> dict[str, Any]:
+    """What scikit-learn is to look for: with entries missing, that is done elsewhere."""
+    return {"ensure_all_finite": not missing}
 
 
 def _rows_are_samples(X: Any) -> Any:
@@ -350,4 +386,6 @@ def _norm(M: Any) -> float:
     """||M||, of a matrix of any kind."""
     if isinstance(M, Foreign):
         return M.norm()
+    if isinstance(M, Observed):
+        return float(M.norm2**0.5)
     return float(np.linalg.norm(M.data if is_sparse(M) else M))

@@ -24,9 +24,9 @@ from deepmf.panels import Coding, Panels, as_panels
 from deepmf.parameters import Parametrized
 from deepmf.problem import Problem, problem_from_spec
 from deepmf.quadratic import Array
-from deepmf.solvers import FastProjectedGradient
+from deepmf.state import State
 from deepmf.threads import single_blas
-from deepmf.validation import check_matrix, check_scale, check_whole
+from deepmf.validation import check_matrix, check_scale, check_seen, check_whole
 
 _FORMAT = "deepmf factorization 1"
 _ENCODE_ITER = 20_000
@@ -102,7 +102,7 @@ class Factorization:
         """W_l H_l ... H_1, the layer's approximation of X."""
         return self.basis(layer) @ self.codes(layer)
 
-    def encode(self, X: Any, layer: int = 1, device: Any = None) -> Any:
+    def encode(self, X: Any, layer: int = 1, device: Any = None, weights: Any = None) -> Any:
         """Codes of new data points under the fitted components, in the kind that X is.
 
         ::
@@ -111,23 +111,26 @@ class Factorization:
 
         with the (A, G) that the model's own update of H_1 uses. Each column is solved by itself
         (unless H_1's constraint ties columns together, as `GroupedSparse` does). ``device`` is as
-        in `factorize`. Of a Dask array, nothing is computed before its codes are.
+        in `factorize`, and so is ``weights``: a column is then coded by what is observed of it. Of
+        a Dask array, nothing is computed before its codes are.
         """
         lifts = self._lifts(layer)
         data = as_foreign(X)
-        if isinstance(data, Foreign) and data.lazy:
+        if isinstance(data, Foreign) and data.lazy and weights is None:
             self._check_rows(data.checked("X").shape[0])
-            check_whole(data, self.problem.layers[0].constraint_H)
+            check_whole(data, self.problem.layers[0].constraint_H.inner)
             encode = replace(self, H=[np.empty((self.ranks[0], 0)), *self.H[1:]]).encode
             rank = self.ranks[self._index(layer)]
             return data.by_columns(partial(encode, layer=layer, device=device), rank)
-        panels = self._coded(X, device)
+        panels = self._coded(X, device, weights)
         return _chain([panels.own(M) for M in lifts], panels.own(panels.get_codes()))
 
-    def squared_error(self, X: Any, layer: int = 1, device: Any = None) -> float:
-        """||X - W_l codes||^2 of data coded as `encode` does."""
+    def squared_error(
+        self, X: Any, layer: int = 1, device: Any = None, weights: Any = None
+    ) -> float:
+        """||X - W_l codes||^2 of data coded as `encode` does, each entry times its weight."""
         B = as_numpy(self.basis(layer)) @ _chain(self._lifts(layer), np.eye(self.ranks[0]))
-        with self._coded(X, device) as panels:
+        with self._coded(X, device, weights) as panels:
             return float(panels.residuals2([B])[0])
 
     def numpy(self) -> Factorization:
@@ -135,18 +138,27 @@ class Factorization:
         W, H = ([as_numpy(M) for M in factors] for factors in (self.W, self.H))
         return replace(self, W=W, H=H)
 
-    def _coded(self, X: Any, device: Any) -> Panels:
+    def _coded(self, X: Any, device: Any, weights: Any) -> Panels:
         """New data with their codes in the first layer."""
         A, G, strength = self.encoder
         first = self.problem.layers[0]
-        data = check_scale(check_matrix(X, sparse_ok=True, device=device), zero_ok=True)
+        data = check_matrix(X, sparse_ok=True, device=device, weights=weights)
+        check_seen(check_scale(data, zero_ok=True), rows=False)
         self._check_rows(data.shape[0])
-        panels = as_panels(data, None if first.constraint_H.separable else data.shape[1])
-        coding = Coding(A, G, first.constraint_H, first.regularizer_H, strength)
+        constraint = first.constraint_H.inner  # codes that a fit holds are of its own data alone
+        panels = as_panels(data, None if constraint.separable else data.shape[1])
+        coding = Coding(A, G, constraint, first.regularizer_H, strength)
+        if not panels.complete:
+            coding = replace(coding, terms=self._terms())
         with single_blas():
-            panels.begin(coding)
-            panels.update(coding, FastProjectedGradient(), _ENCODE_ITER, _ENCODE_TOL)
+            panels.code(coding, _ENCODE_ITER, _ENCODE_TOL)
         return panels
+
+    def _terms(self) -> tuple[tuple[float, Array], ...]:
+        """The data terms that (A, G) are made of."""
+        W, H = ([as_numpy(M).astype(np.float64) for M in M_l] for M_l in (self.W, self.H[1:]))
+        small = State(0.0, W, [np.empty((self.ranks[0], 0)), *H])
+        return tuple(self.problem.loss.terms(small, self.weights))
 
     def _check_rows(self, rows: int) -> None:
         fitted = len(self.encoder[1])

@@ -15,13 +15,14 @@ from deepmf.names import resolve_start
 from deepmf.panels import Panels, as_panels
 from deepmf.problem import Problem, build_problem
 from deepmf.random_state import generator
-from deepmf.validation import check_matrix, check_scale, check_sign, check_whole
+from deepmf.validation import check_matrix, check_scale, check_seen, check_sign, check_whole
 
 
 def factorize(
     X: Any,
     ranks: int | Sequence[int],
     *,
+    weights: Any = None,
     model: object = "layer-centric",
     constraint_W: object = None,
     constraint_H: object = None,
@@ -56,13 +57,18 @@ def factorize(
         `Dataset`, as `deepmf.io.read` gives it, goes on to the result.
     ranks : int or sequence of ints
         r_1, ..., r_L, one per layer, normally decreasing. One rank is single-layer NMF.
+    weights : None, "observed", or matrix, m x n
+        How much each entry of X counts: errors are sums over entries times their weights, divided
+        by the largest weight. 0 leaves an entry out, and so does NaN under ``"observed"``, where
+        all others count the same. For arrays and data on disk.
     model : str or Loss
         ``"layer-centric"`` (default), ``"data-centric"``, ``"multilayer"``, ``"trigeorgis"``, or an
         instance with its own weights such as ``LayerCentric(lam=1)``.
     constraint_W, constraint_H : None, str, Constraint, or a list with one per layer
         ``"nonnegative"`` (default), ``"none"``, ``"simplex"``, ``"capped-simplex"``, ``"box"``,
-        ``"grouped-sparse"``, or instances such as ``GroupedSparse(0.8)``. Under `MinVolume` the
-        default for W is ``"simplex"``: every basis vector sums to 1.
+        ``"grouped-sparse"``, or instances such as ``GroupedSparse(0.8)``; ``Fixed(values)`` holds
+        known components. Under `MinVolume` the default for W is ``"simplex"``: every basis vector
+        sums to 1.
     regularizer_W, regularizer_H : None, str, Regularizer, or a list with one per layer
         ``MinVolume``, ``Ridge``, ``L1``, or your own.
     init : None, str, function, a list of these, or (Ws, Hs)
@@ -117,7 +123,8 @@ def factorize(
     """
     layout = X.layout if isinstance(X, Dataset) else Layout()
     data = X.X if isinstance(X, Dataset) else X
-    data = check_matrix(data, sparse_ok=True, device=device)
+    data = check_matrix(data, sparse_ok=True, device=device, weights=weights)
+    check_seen(data)
     problem = build_problem(
         ranks, model, constraint_W, constraint_H, regularizer_W, regularizer_H, solver
     )

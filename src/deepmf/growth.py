@@ -81,10 +81,11 @@ def _first_basis(
     except StartError as error:
         raise StartError(f"Layer {k + 1}: {error}") from None
     W = _checked(f"init's W of layer {k + 1}", W, (data.shape[0], layer.rank), data.dtype)
+    W = layer.constraint_W.arrange(W)
     scales = layer.constraint_W.scales(W)
     W = _nearest(W if scales is None else W / scales, layer.constraint_W)
     if problem.solver.keeps_zeros:
-        W = np.maximum(W, 1e-2 * np.mean(W))
+        W = layer.constraint_W.project(np.maximum(W, 1e-2 * np.mean(W)))
     if not W.any():
         raise StartError(
             f"Layer {k + 1}: the start's basis is zero once projected onto {layer.constraint_W!r}. "

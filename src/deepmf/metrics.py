@@ -258,7 +258,7 @@ def layer_errors(
     H: Sequence[ArrayLike],
     reference: Sequence[float] | None = None,
 ) -> Array:
-    """Layer-centric errors ``||W_{l-1} - W_l H_l||^2 / ||W_{l-1}^(0)||^2``, l = 1..L, ``W_0 = X``.
+    """Layer-centric errors ``||W_{l-1} - W_l H_l||^2 / ||W_{l-1}^(0)||^2`` of all l; ``W_0 = X``.
 
     Computed from the residuals, so small errors keep their digits.
 
@@ -291,7 +291,7 @@ def layer_errors(
 
 
 def data_errors(X: ArrayLike, W: Sequence[ArrayLike], H: Sequence[ArrayLike]) -> Array:
-    """Data-centric errors ``||X - W_l H_l ... H_1||^2 / ||X||^2``, l = 1..L.
+    """Data-centric errors ``||X - W_l H_l...H_1||^2 / ||X||^2`` of all layers l.
 
     Computed from the residuals, so small errors keep their digits.
 

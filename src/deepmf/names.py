@@ -17,6 +17,7 @@ CONSTRAINTS = (
     constraints.Simplex,
     constraints.CappedSimplex,
     constraints.GroupedSparse,
+    constraints.Fixed,
 )
 REGULARIZERS = (regularizers.MinVolume, regularizers.Ridge, regularizers.L1)
 SOLVERS = (
@@ -71,11 +72,15 @@ def resolve(kind: str, given: object, custom: Sequence[type[Parametrized]] = ())
     if isinstance(given, Mapping):
         params = {k: v for k, v in given.items() if k != "name"}
         name = given.get("name")
+        if "constraint" in params:  # of a set that holds part of a factor
+            params = {**params, "constraint": resolve("constraint", params["constraint"], custom)}
     if isinstance(name, str) and name in names:
         try:
             return names[name](**params)
         except TypeError:
             allowed = ", ".join(names[name].parameter_names()) or "none"
+            if not params:
+                raise ValueError(f"{kind} {name!r} needs parameters: {allowed}.") from None
             raise ValueError(
                 f"{kind} {name!r} does not take {sorted(params)}; its parameters are: {allowed}."
             ) from None

@@ -24,7 +24,9 @@ def check_number(what: str, value: Any, low: float, high: float = float("inf")) 
 
 
 def _plain(value: Any) -> Any:
-    """NumPy's numbers and arrays as Python's own."""
+    """NumPy's numbers and arrays as Python's own, and what has parameters by its spec."""
+    if isinstance(value, Parametrized):
+        return value.spec()
     if isinstance(value, np.ndarray | np.generic):
         return value.tolist()
     return list(value) if isinstance(value, tuple) else value

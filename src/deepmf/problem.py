@@ -183,7 +183,7 @@ def _check_parts(problem: Problem) -> None:
             ("H", layer.constraint_H, layer.regularizer_H, layer.constraint_W),
         ):
             where = f"{factor} of layer {number}"
-            reason = problem.solver.objection(own)
+            reason = problem.solver.objection(own.inner)
             if reason:
                 raise ValueError(
                     f"Solver {problem.solver.name!r} cannot handle {own!r} on {where}: {reason}. "

@@ -12,6 +12,9 @@ Array = NDArray[np.floating]
 Side = Array | float
 """One side of a Kronecker term: a symmetric matrix, or a number standing for that multiple of I."""
 
+Block = tuple[slice, slice]
+"""Some rows and columns of a matrix."""
+
 
 @dataclass(frozen=True)
 class Quadratic:
@@ -70,6 +73,20 @@ class Quadratic:
             np.sum(D * self.hessian(D), dtype=np.float64)
         )
 
+    def restricted(self, M: Array, block: Block) -> Quadratic:
+        """f as a function of a block of M alone, all else in M as it is.
+
+        ::
+
+            A_i -> A_i[rows, rows],   B_i -> B_i[columns, columns],
+            C -> C[block] - sum_i (A_i M_0 B_i)[block],   M_0 = M with zeros in the block
+        """
+        rest = M.copy()
+        rest[block] = 0
+        rows, columns = block
+        terms = tuple((_part(A, rows), _part(B, columns)) for A, B in self.terms)
+        return Quadratic(terms, -self.gradient(rest)[block])
+
     def lipschitz(self) -> float:
         """sum_i lmax(A_i) lmax(B_i): bounds the gradient's Lipschitz constant."""
         return sum(largest_eigenvalue(A) * largest_eigenvalue(B) for A, B in self.terms)
@@ -113,6 +130,10 @@ def _left(A: Side, M: Array) -> Array:
 
 def _right(M: Array, B: Side) -> Array:
     return (M if B == 1.0 else M * B) if isinstance(B, float) else M @ B
+
+
+def _part(A: Side, index: slice) -> Side:
+    return A if isinstance(A, float) else np.ascontiguousarray(A[index, index])
 
 
 def _cast(A: Side, dtype: np.dtype) -> Side:

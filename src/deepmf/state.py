@@ -14,7 +14,8 @@ class DataProducts(NamedTuple):
     """All that the small side ever learns of X and H_1, m x r_1 and r_1 x r_1 numbers."""
 
     XHt: Array
-    """X H_1'."""
+    """X H_1'; where entries are missing, one such matrix for each of the loss's data terms, each
+    with X filled by that term's own approximation."""
     HHt: Array
     """H_1 H_1'."""
     penalty: float
@@ -53,9 +54,10 @@ class State:
             C = C @ H
         return C
 
-    def XDt(self, layer: int) -> Array:
-        """X D_l' with D_l = H_{l-1} ... H_1, for every layer but the first."""
-        return self.data.XHt @ self.lift(layer - 1).T
+    def XHt(self, term: int) -> Array:
+        """X H_1' as one of the loss's data terms sees X."""
+        XHt = self.data.XHt
+        return XHt if XHt.ndim == 2 else XHt[term]
 
     def DDt(self, layer: int) -> Array:
         """D_l D_l', for every layer but the first."""

@@ -35,12 +35,13 @@ def squared_errors(panels: Panels, s: State) -> Errors:
     """From traces where these keep their digits, from residuals where they would not.
 
     ``||X||^2 - 2 <B, X H_1'> + <B'B, H_1 H_1'>`` with B = W_l H_l...H_2 cancels as the fit becomes
-    exact; below the guard the panels measure the residual itself.
+    exact; below the guard the panels measure the residual itself. Where not every entry counts, the
+    errors are over those that do, and residuals are all there is.
     """
     bases = [s.chain(k, 0) for k in range(s.depth)]
-    data = np.array(
-        [s.norm2 + np.sum(B * (B @ s.data.HHt - 2 * s.data.XHt)) for B in bases], dtype=float
-    )
+    data = np.zeros(s.depth)
+    if panels.complete:
+        data[:] = [s.norm2 + np.sum(B * (B @ s.data.HHt - 2 * s.data.XHt)) for B in bases]
     doubtful = np.flatnonzero(data < _GUARD * s.norm2)
     if len(doubtful):
         data[doubtful] = panels.residuals2([bases[k] for k in doubtful])
@@ -114,15 +115,18 @@ class Sweep:
         constraint, penalty = self.problem.layers[k].of(kind)
         if penalty is not None:
             q = q + self._strengths(kind)[k] * penalty.majorize(factors[k])
-        factors[k] = self.problem.solver.solve(
+        factors[k] = self.problem.solver.improve(
             q, constraint, factors[k], self.inner_iter, self.inner_tol
         )
 
     def coding(self) -> Coding:
         """H_1's problem at the current state."""
         A, G = self.loss.first(self.state, self.weights)
+        terms = () if self.panels.complete else self.loss.terms(self.state, self.weights)
         layer = self.problem.layers[0]
-        return Coding(A, G, layer.constraint_H, layer.regularizer_H, self.strengths_H[0])
+        return Coding(
+            A, G, layer.constraint_H, layer.regularizer_H, self.strengths_H[0], terms=tuple(terms)
+        )
 
     def objective(self, errors: Errors) -> float:
         """The loss plus the penalties of the layers being updated."""

@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from deepmf.foreign import Foreign, as_foreign, on_device
+from deepmf.foreign import Foreign, as_foreign, as_numpy, on_device
+from deepmf.observed import Observed
 from deepmf.stored import Stored, as_stored
 
 _SAFE = {np.dtype(np.float64): (1e-100, 1e100), np.dtype(np.float32): (1e-12, 1e12)}
@@ -21,12 +22,18 @@ def is_sparse(X: Any) -> bool:
     return sparse.issparse(X)
 
 
-def check_matrix(X: Any, name: str = "X", sparse_ok: bool = False, device: Any = None) -> Any:
+def check_matrix(
+    X: Any,
+    name: str = "X",
+    sparse_ok: bool = False,
+    device: Any = None,
+    weights: Any = None,
+) -> Any:
     """X as a finite float32 or float64 matrix; copied only if it must be converted or sent.
 
     An array, a `Foreign` matrix for one of another library's or one sent to a device, or where
     ``sparse_ok`` also a sparse array of compressed rows or columns, or a `Stored` matrix for one
-    on disk.
+    on disk. With ``weights`` it is an `Observed` matrix, finite where it is observed.
     """
     X = as_foreign(X)
     X = as_stored(X) if sparse_ok else X
@@ -34,7 +41,14 @@ def check_matrix(X: Any, name: str = "X", sparse_ok: bool = False, device: Any =
         X = X.checked(name)
     elif not isinstance(X, Stored):
         X = check_array(X, name, sparse_ok)
+    if weights is not None:
+        X = _observed(X, weights, name)
     if device is not None:
+        if isinstance(X, Observed):
+            raise TypeError(
+                f"weights are for arrays and data on disk, but {name} is to be worked on by "
+                f"device={str(device)!r}. Leave device out, or weights."
+            )
         X = on_device(X, device)
     if not isinstance(X, Foreign) or not X.lazy:
         check_finite(X, name)
@@ -103,8 +117,68 @@ def check_finite(A: Any, name: str) -> None:
     if found is not None:
         raise ValueError(
             f"{name} has {found.number} entries that are NaN or infinite, the first {found.value} "
-            f"at row {found.row}, column {found.column}. Remove or fill them first."
+            f"at row {found.row}, column {found.column}. Remove or fill them first, or leave them "
+            f"out of the fit: {_left_out(A, found)}."
         )
+
+
+def _left_out(A: Any, found: _Found) -> str:
+    """How to say that entries which are not finite are missing."""
+    if isinstance(A, Observed) and A.weights is not None:
+        return "give them weight 0"
+    return "weights='observed' takes NaN for missing"
+
+
+def _observed(X: Any, weights: Any, name: str) -> Observed:
+    """X with the entries that count: those that are not NaN, or those of a positive weight."""
+    if is_sparse(X) or isinstance(X, Foreign):
+        kind = "a sparse matrix, whose zeros are data" if is_sparse(X) else _kind_name(X)
+        way = f"{name}.toarray()" if is_sparse(X) else f"np.asarray({name})"
+        raise TypeError(
+            f"weights are for arrays and data on disk, but {name} is {kind}. Pass {way} if it fits "
+            f"in memory, or leave weights out."
+        )
+    if isinstance(weights, str):
+        if weights != "observed":
+            raise ValueError(
+                f"weights must be 'observed' (NaN are missing) or an array of {name}'s shape, "
+                f"got {weights!r}."
+            )
+        return Observed(X)
+    W = as_stored(as_numpy(weights))
+    if not isinstance(W, Stored) and not (isinstance(W, np.ndarray) and W.dtype.kind == "b"):
+        W = check_array(W, "weights", sparse_ok=False)
+    if W.shape != X.shape:
+        raise ValueError(
+            f"weights has shape {W.shape}, but {name} has {X.shape}: give one weight per entry."
+        )
+    found = _find(W, lambda values: ~((values >= 0) & (values < np.inf)))
+    if found is not None:
+        raise ValueError(
+            f"weights must be nonnegative and finite, but {found.number} are not, the first "
+            f"{found.value} at row {found.row}, column {found.column}. Weight 0 leaves an entry "
+            f"out."
+        )
+    if not W.max() > 0:
+        raise ValueError(f"weights are all 0: every entry of {name} is left out.")
+    return Observed(X, W)
+
+
+def _kind_name(X: Foreign) -> str:
+    return f"{type(X.array).__module__.partition('.')[0]}'s {type(X.array).__name__}"
+
+
+def check_seen(A: Any, name: str = "X", rows: bool = True) -> None:
+    """Refuse a matrix with a column, or a row, of which no entry is observed."""
+    if not isinstance(A, Observed):
+        return
+    for number, what in ((1, "column"), (0, "row"))[: 1 + rows]:
+        unseen = np.flatnonzero(A.sums[number] == 0)
+        if len(unseen):
+            raise ValueError(
+                f"{len(unseen)} {what}s of {name} have no observed entry, the first {what} "
+                f"{unseen[0]}: nothing can be said of them. Leave them out."
+            )
 
 
 class _Found(NamedTuple):

@@ -418,13 +418,14 @@ def test_errors_of_several_lines_are_one(capsys):
 
 @pytest.mark.parametrize("jobs", [1, 2])
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_an_interrupted_comparison_leaves_nothing(cube, tmp_path, number, jobs):
+@pytest.mark.parametrize(("command", "ranks"), [("compare", "6,4"), ("scan", "5-6")])
+def test_an_interrupted_command_leaves_nothing(cube, tmp_path, command, ranks, number, jobs):
     script = (
         "import sys, deepmf.cli.app; sys.stdout.write('ready\\n'); sys.stdout.flush();"
         "from deepmf.cli import main; main()"
     )
     process = subprocess.Popen(
-        [sys.executable, "-c", script, "compare", str(cube), "--ranks", "6,4", "--tol", "0",
+        [sys.executable, "-c", script, command, str(cube), "--ranks", ranks, "--tol", "0",
          "--max-iter", "1000000", "--jobs", str(jobs), "-o", str(tmp_path / "out")],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
     )  # fmt: skip
@@ -438,3 +439,96 @@ def test_an_interrupted_comparison_leaves_nothing(cube, tmp_path, number, jobs):
     assert process.returncode == 128 + number, said
     assert said.count("\n") == (number == signal.SIGINT), said
     assert [p.name for p in tmp_path.iterdir()] == ["cube.npy"]
+
+
+def test_known_components_are_held_and_the_run_can_be_repeated(cube, tmp_path):
+    held = SCENE.W[0][:, [4, 1]]
+    np.savez(tmp_path / "known.npz", M=held)
+    out, again = tmp_path / "a", tmp_path / "b"
+    fixed = ("--fix-W", tmp_path / "known.npz", *QUICK, "--no-report")
+    run("fit", cube, "--ranks", "6,2", *fixed, "-o", out)
+    (tmp_path / "known.npz").unlink()
+    run("fit", "--config", out / "config.toml", "--no-report", "-o", again)
+    for folder in (out, again):
+        f = Factorization.load(folder / "factors.npz")
+        np.testing.assert_array_equal(f.W[0][:, :2], held)
+
+
+def test_known_components_are_scaled_for_a_simplex(cube, tmp_path):
+    held = 7 * SCENE.W[0][:, [4, 1]]
+    np.savez(tmp_path / "known.npz", M=held)
+    fixed = ("--fix-W", tmp_path / "known.npz", *QUICK, "--no-report", "-o", tmp_path / "a")
+    simplex = ("--constraint-W", "simplex", "--constraint-W", "simplex")
+    run("fit", cube, "--ranks", "6,2", "--min-volume", 1, *simplex, *fixed)
+    f = Factorization.load(tmp_path / "a" / "factors.npz")
+    np.testing.assert_array_equal(f.W[0][:, :2], held / held.sum(axis=0))
+
+
+def test_known_components_that_do_not_fit_get_a_sentence(cube, tmp_path):
+    out = ("-o", tmp_path / "a")
+    assert "There is no file" in refuse("fit", cube, "--ranks", 6, "--fix-W", "no.npz", *out)
+    np.savez(tmp_path / "k.npz", M=np.ones((5, 2)))
+    said = refuse("fit", cube, "--ranks", 6, "--fix-W", tmp_path / "k.npz", *out)
+    assert "components of 5 features" in said
+    np.savez(tmp_path / "k.npz", M=SCENE.W[0])
+    said = refuse("fit", cube, "--ranks", 4, "--fix-W", tmp_path / "k.npz", *out)
+    assert "at most 4" in said
+    assert not (tmp_path / "a").exists()
+
+
+@pytest.fixture
+def mixture(tmp_path) -> Path:
+    """Three components with a little noise."""
+    rng = np.random.default_rng(0)
+    X = rng.gamma(0.3, size=(30, 3)) @ rng.gamma(0.3, size=(3, 60))
+    np.save(tmp_path / "x.npy", X + 0.01 * X.mean() * rng.random(X.shape))
+    return tmp_path / "x.npy"
+
+
+def test_scan_leaves_numbers_a_figure_and_the_choice(mixture, tmp_path):
+    out = tmp_path / "scan"
+    options = ("--rows", "features", "--tol", 1e-3, "--jobs", 1, "-o", out)
+    said = run("scan", mixture, "--ranks", "1-5", "--ranks", "3,2", *options).stdout
+    names = {p.name for p in out.iterdir()}
+    assert names == {
+        MARK, "scan.csv", "scan.md", "scan.json", "scan.png", "scan.pdf", "summary.md",
+    }  # fmt: skip
+    choice = json.loads((out / "scan.json").read_text())["choice"]
+    assert (choice["ranks"], choice["sure"]) == ([3, 2], True)
+    assert choice["sentence"] in said
+    assert choice["sentence"] in (out / "summary.md").read_text()
+    with (out / "scan.csv").open() as file:
+        assert [row["ranks"] for row in csv.DictReader(file)] == ["1", "2", "3", "4", "5", "3,2"]
+
+
+def test_scan_takes_settings_from_a_file(mixture, tmp_path):
+    text = f'[input]\npath = "{mixture}"\nrows = "features"\n[fit]\nmax_iter = 2\ntol = 0.0\n'
+    (tmp_path / "s.toml").write_text(
+        text + 'ranks = [4]\nregularizer_W = "none"\nweights = "observed"\n'
+    )
+    few = ("--folds", 2, "--seeds", 2, "--jobs", 1, "--quiet")
+    said = run(
+        "scan", "--config", tmp_path / "s.toml", "--ranks", "2-3", *few, "-o", tmp_path / "a"
+    )
+    assert len(said.stdout.strip().splitlines()) == 1
+    (tmp_path / "h.toml").write_text(text.replace("[fit]", 'fixed = "w.npz"\n[fit]'))
+    said = refuse("scan", "--config", tmp_path / "h.toml", "--ranks", "2-3", "-o", tmp_path / "b")
+    assert "cannot hold components" in said
+
+
+@pytest.mark.parametrize(
+    ("ranks", "sentence"),
+    [
+        ("two", "--ranks must be such as 2-8"),
+        ("2-", "--ranks must be such as 2-8"),
+        ("3,3", "no candidate whose ranks decrease"),
+        ("5-2", "no candidate whose ranks decrease"),
+        ("3", "different numbers of components"),
+        ("0-2", "at least 1"),
+    ],
+)
+def test_scan_refuses_ranks_in_a_sentence(mixture, tmp_path, ranks, sentence):
+    out = tmp_path / "scan"
+    said = refuse("scan", mixture, "--rows", "features", "--ranks", ranks, "-q", "-o", out)
+    assert sentence in said
+    assert not out.exists()

@@ -20,18 +20,11 @@ CHUNKS = (12, 50)
 PLAIN = {"tol": 0, "random_state": 0, "init": "random", "extrapolate": False}
 
 
-@pytest.fixture(scope="module")
-def two(new_cluster):
-    """Two processes of their own, to be ended."""
-    with new_cluster(n_workers=2) as client:
-        yield client
-
-
 @pytest.fixture
-def mortal(two):
-    two.wait_for_workers(2, timeout=60)
-    with two.as_current():
-        yield two
+def mortal(new_cluster):
+    """Two workers of the test's own, to be ended."""
+    with new_cluster(n_workers=2) as client, client.as_current():
+        yield client
 
 
 def kill_one(client, which=-1):

@@ -9,7 +9,7 @@ import pytest
 
 from deepmf import FastProjectedGradient, Nonnegative, factorize
 from deepmf.foreign import as_foreign
-from deepmf.panels import Coding, crew, share
+from deepmf.panels import Coding, crew, placement, share
 from deepmf.panels.reread import RereadPanels
 from deepmf.threads import thread_count
 
@@ -72,7 +72,7 @@ def test_what_came_in_a_message_is_aligned(X):
 
 @pytest.fixture
 def nothing_fits(monkeypatch):
-    monkeypatch.setattr(crew, "_HOLD", 0.0)
+    monkeypatch.setattr(placement, "_HOLD", 0.0)
 
 
 @pytest.fixture
@@ -136,17 +136,17 @@ def test_some_fit_and_some_do_not(client, X, on_disk, monkeypatch):
         return submit(*args, **kwargs)
 
     monkeypatch.setattr(client, "submit", watched)
-    monkeypatch.setattr(crew, "_memory_used", lambda c: dict.fromkeys(c.nthreads(), 0))
+    monkeypatch.setattr(crew, "memory_used", lambda c: dict.fromkeys(c.nthreads(), 0))
     limit = next(iter(client.scheduler_info()["workers"].values()))["memory_limit"]
-    room = 2.5 * 12 * 90 * 8 + crew._CODES * 4 * 12 * 90 * 8
-    monkeypatch.setattr(crew, "_HOLD", room / limit)
+    room = 2.5 * 12 * 90 * 8 + placement._CODES * 4 * 12 * 90 * 8
+    monkeypatch.setattr(placement, "_HOLD", room / limit)
     f, g = (factorize(A, [4], **QUICK) for A in (on_disk, X))
     assert kinds == [(2, 2), (2, 2)]
     np.testing.assert_allclose(f.history.objective, g.history.objective, rtol=1e-10)
 
 
 def test_a_chunk_larger_than_a_worker(client, on_disk, monkeypatch):
-    monkeypatch.setattr(crew, "_ROOM", 1e-9)
+    monkeypatch.setattr(placement, "_ROOM", 1e-9)
     with pytest.raises(ValueError, match=r"A chunk of X takes .*MiB as float64.*X\.rechunk"):
         factorize(on_disk, [4])
 

@@ -9,7 +9,7 @@ from scipy.optimize import nnls
 from deepmf.init import StartError, hierarchical
 from deepmf.init.hierarchical import _best_threshold, _nnls_two
 from deepmf.metrics import mrsa
-from deepmf.panels import DensePanels, columns
+from deepmf.panels import DensePanels, leading
 
 SIZES = [40, 25, 60, 15, 30]
 
@@ -52,7 +52,7 @@ def test_the_same_whatever_the_panels(width, lanczos, monkeypatch):
     X, _, _ = clusters()
     expected = hierarchical(DensePanels(X), 5)
     if lanczos:
-        monkeypatch.setattr(columns, "_LARGEST_GRAM", 0)
+        monkeypatch.setattr(leading, "_LARGEST_GRAM", 0)
     np.testing.assert_array_equal(hierarchical(DensePanels(X, width), 5), expected)
 
 

@@ -8,13 +8,14 @@ import numpy as np
 import pytest
 from matplotlib.colors import to_rgba
 
-from deepmf import factorize
+from deepmf import factorize, scan
 from deepmf.layout import Layout
 from deepmf.plots import (
     plot_errors,
     plot_maps,
     plot_pictures,
     plot_residual,
+    plot_scan,
     plot_spectra,
     plot_words,
     relative_residual,
@@ -289,3 +290,29 @@ def test_a_table_of_one_feature_and_sample():
     f = dataclasses.replace(factorize(np.ones((2, 1)), 1, max_iter=1, tol=0), layout=Layout())
     for fig in (plot_spectra(f, 1), plot_words(f, 1), plot_residual(f, np.ones((2, 1)))):
         assert fig.axes
+
+
+# --- scans ---------------------------------------------------------------------------------------
+
+
+def test_scans_show_every_candidate_with_its_spread():
+    X = np.random.default_rng(0).random((12, 30))
+    done = scan(X, [[3, 2], 3, 2], folds=2, seeds=3, max_iter=3, tol=0)
+    done.candidates[0] = dataclasses.replace(done.candidates[0], empty=1)
+    errors, agreement, volume = shown(plot_scan(done))
+    order = [done.candidates[k] for k in (2, 1, 0)]
+    assert [t.get_text() for t in volume.get_xticklabels()] == ["2", "3", "3,2"]
+    marks, bars = errors.collections[-1], errors.containers[0].lines[2][0]
+    np.testing.assert_allclose(marks.get_offsets()[:, 1], [100 * c.error for c in order])
+    spans = [np.ptp(segment[:, 1]) for segment in bars.get_segments()]
+    np.testing.assert_allclose(spans, [200 * c.spread for c in order])
+    faces = marks.get_facecolors()
+    assert (faces[2] == to_rgba("white")).all()
+    assert (faces[:2] == to_rgba(marks.get_edgecolors()[0])).all()
+    np.testing.assert_allclose(
+        agreement.collections[-1].get_offsets()[:, 1], [c.agreement for c in order]
+    )
+    about = {done.choice.ranks, *((r,) for r in done.choice.between)}
+    places = [k - 0.4 for k, c in enumerate(order) if c.ranks in about]
+    for ax in (errors, agreement, volume):
+        np.testing.assert_allclose([p.get_x() for p in ax.patches], places)

@@ -121,3 +121,8 @@ def test_panels_fit_the_column(fig):
 def test_matplotlib_is_loaded_by_the_first_picture_only():
     code = "import sys, deepmf.plots; sys.exit('matplotlib' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], timeout=120, check=False).returncode == 0
+
+
+def test_a_notebook_shows_figures(fig):
+    png = fig._repr_png_()
+    assert png.startswith(b"\x89PNG")

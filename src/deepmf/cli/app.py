@@ -16,9 +16,10 @@ from deepmf.cli.info import info
 from deepmf.cli.options import Out, Overwrite
 from deepmf.cli.paper import paper
 from deepmf.cli.report import report
+from deepmf.cli.scan import scan
 
 app = typer.Typer(no_args_is_help=True, add_completion=True, pretty_exceptions_enable=False)
-for command in (fit, report, compare, info, datasets):
+for command in (fit, scan, report, compare, info, datasets):
     app.command()(command)
 app.add_typer(paper, name="paper")
 

@@ -118,6 +118,13 @@ FIT_OPTIONS: dict[str, Any] = {
     "constraint_H": _option(
         list[str], "--constraint-H", MODEL, f"Set of H. {_PER_LAYER}", values=known("constraint")
     ),
+    "fixed": _option(
+        str,
+        "--fix-W",
+        MODEL,
+        "Components to hold in W of layer 1, from a file as for --truth.",
+        "FILE",
+    ),
     "regularizer_W": _option(
         list[str],
         "--regularizer-W",
@@ -141,6 +148,13 @@ FIT_OPTIONS: dict[str, Any] = {
         MODEL,
         f"{', '.join(STARTS)}; repeat to keep the best of several.",
         values=STARTS,
+    ),
+    "weights": _option(
+        str,
+        "--weights",
+        MODEL,
+        "observed: NaN are missing entries, and the others are fitted.",
+        values=("observed",),
     ),
     "augment": _option(int, "--augment", MODEL, "Sweeps of each layer before the next is added."),
     "allow_negative": Annotated[
@@ -222,6 +236,7 @@ def config_of(data: str | None, config: Path | None, given: Mapping[str, Any]) -
     chosen = Config(
         path=_absolute(data) or base.path,
         truth=tuple(_absolute(t) for t in given.get("truth") or ()) or base.truth,
+        fixed=_absolute(given.get("fixed")) or base.fixed,
         scale=given.get("scale") or base.scale,
         reading=Reading(**{**vars(base.reading), **answers}),
         fit=base.fit,
@@ -235,7 +250,7 @@ def config_of(data: str | None, config: Path | None, given: Mapping[str, Any]) -
 def _settings(given: Mapping[str, Any]) -> dict[str, Any]:
     """Arguments of `factorize` among a command's options."""
     plain = ("augment", "allow_negative", "max_iter", "tol", "max_time", "inner_iter", "inner_tol")
-    settings = {name: given.get(name) for name in (*plain, "extrapolate", "device")}
+    settings = {name: given.get(name) for name in (*plain, "weights", "extrapolate", "device")}
     settings["ranks"] = rank_list(given.get("ranks"))
     settings["random_state"] = given.get("seed")
     settings["init"] = _all_or_each(given.get("init") or [])

@@ -2,6 +2,7 @@
 
 from deepmf.constraints.base import Constraint
 from deepmf.constraints.entries import Box, Nonnegative, Unconstrained
+from deepmf.constraints.fixed import Fixed
 from deepmf.constraints.grouped_sparse import GroupedSparse
 from deepmf.constraints.simplex import CappedSimplex, Simplex
 
@@ -9,6 +10,7 @@ __all__ = [
     "Box",
     "CappedSimplex",
     "Constraint",
+    "Fixed",
     "GroupedSparse",
     "Nonnegative",
     "Simplex",

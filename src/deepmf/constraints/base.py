@@ -7,7 +7,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from deepmf.parameters import Parametrized
-from deepmf.quadratic import Array
+from deepmf.quadratic import Array, Block
 
 
 class Constraint(Parametrized):
@@ -29,7 +29,7 @@ class Constraint(Parametrized):
     separable: ClassVar[Literal["entries", "columns"] | None] = None
     """Whether the projection works on each entry or each column alone; ``None``: on the whole."""
 
-    convex: ClassVar[bool] = True
+    convex: bool = True
     """Whether the set is convex."""
 
     nonnegative: bool = False
@@ -43,7 +43,7 @@ class Constraint(Parametrized):
         raise NotImplementedError(f"{type(self).__name__} needs a method project(M).")
 
     def violation(self, M: Array) -> float:
-        """Max |M - project(M)| / max |M|: 0 on the set, free of scale."""
+        """``max |M - project(M)| / max |M|``: 0 on the set, free of scale."""
         largest = float(np.max(np.abs(M), initial=0.0))
         if largest == 0.0:
             largest = 1.0
@@ -55,6 +55,19 @@ class Constraint(Parametrized):
         A start is rescaled by these before it is projected, which keeps the product with the
         factor on its other side. Projecting an unscaled spectrum onto the simplex would destroy it.
         """
+        return None
+
+    def arrange(self, M: Array) -> Array:
+        """A start's columns in the order that suits the set."""
+        return M
+
+    @property
+    def inner(self) -> Constraint:
+        """The set of the free part: the set itself, unless part of the factor is held."""
+        return self
+
+    def free(self, shape: tuple[int, ...]) -> Block | None:
+        """The block that a fit may choose where it holds the rest; ``None``: it holds nothing."""
         return None
 
     def objection(self, shape: tuple[int, int]) -> str | None:

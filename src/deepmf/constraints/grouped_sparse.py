@@ -47,7 +47,7 @@ class GroupedSparse(Constraint):
         self.nonnegative = nonnegative
 
     def project(self, M: Array) -> Array:
-        """sign(x_i) <|x_i|, x_i(t)> x_i(t), with x_i(t) = (|x_i| - t)_+ normalised.
+        """``sign(x_i) <|x_i|, x_i(t)> x_i(t)``, with ``x_i(t) = (|x_i| - t)_+`` normalised.
 
         All columns share the threshold t, chosen so that the average sparsity is met.
         """

@@ -11,9 +11,9 @@ from deepmf.threads import single_blas
 
 
 def nndsvd(panels: Panels, rank: int, rng: np.random.Generator | None = None) -> Array:
-    """Columns along u_+, or along u_- where the negative parts are heavier.
+    """Columns along ``u_+``, or along ``u_-`` where the negative parts are heavier.
 
-    X ~ sum_j s_j u_j v_j'; each term's sign is chosen by the heavier of (u_+, v_+) and (u_-, v_-).
+    ``X ~ sum_j s_j u_j v_j'``; the heavier of ``(u_+, v_+)`` and ``(u_-, v_-)`` decides each sign.
     All columns get the norm of a typical data point: codes of one size make the fit's blocks well
     conditioned, and a bounded H can reach the data.
     """

@@ -11,6 +11,9 @@ from deepmf.parameters import Parametrized, check_number
 from deepmf.quadratic import Array, Quadratic
 from deepmf.state import State
 
+Term = tuple[float, Array]
+"""(weight, B) of ``weight/2 ||X - B H||^2``."""
+
 _PERFECT = 1e-6
 """Share of a layer's own size below which its starting error says nothing of its later one."""
 
@@ -19,7 +22,7 @@ class Loss(Parametrized):
     """A model: for each block, the quadratic that its update decreases.
 
     Layers count from 0; ``w[l]`` is the weight of layer l's term, ``w[0] = 1``. A loss never sees
-    X: the block of H_1 is ``1/2 <H, A H> - <G'X, H>`` and the loss gives (A, G).
+    X: the block of H_1 is a sum of ``weight/2 ||X - B H||^2`` and the loss gives each weight and B.
     """
 
     joint: ClassVar[bool] = True
@@ -42,9 +45,13 @@ class Loss(Parametrized):
         """The loss from the squared errors of both kinds, one per layer."""
         return 0.5 * float(w @ (layer if self.errors == "layer" else data))
 
-    def first(self, s: State, w: Array) -> tuple[Array, Array]:
-        """(A, G) of H_1's block."""
+    def terms(self, s: State, w: Array) -> list[Term]:
+        """(weight, B) of each data term ``weight/2 ||X - B H_1||^2``, the first being layer 1's."""
         raise NotImplementedError  # pragma: no cover
+
+    def first(self, s: State, w: Array) -> tuple[Array, Array]:
+        """(A, G) of H_1's block ``1/2 <H, A H> - <G'X, H>``."""
+        return normal(self.terms(s, w))
 
     def H(self, s: State, layer: int, w: Array) -> Quadratic:
         """Quadratic of H_l for every layer but the first."""
@@ -53,6 +60,12 @@ class Loss(Parametrized):
     def W(self, s: State, layer: int, w: Array) -> Quadratic:
         """Quadratic of W_l."""
         raise NotImplementedError  # pragma: no cover
+
+
+def normal(terms: Sequence[Term]) -> tuple[Array, Array]:
+    """(A, G) of the normal equations ``A H = G'X``: sums of weight B'B and of weight B."""
+    A, G = (sum(parts) for parts in zip(*((w * (B.T @ B), w * B) for w, B in terms)))
+    return np.asarray(A), np.asarray(G)
 
 
 def expected_errors(errors: Array, sizes: Array) -> Array:

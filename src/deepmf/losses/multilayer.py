@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from deepmf.losses.base import Loss
+from deepmf.losses.base import Loss, Term
 from deepmf.quadratic import Array, Quadratic
 from deepmf.state import State
 
@@ -21,9 +21,9 @@ class Multilayer(Loss):
     name = "multilayer"
     joint = False
 
-    def first(self, s: State, w: Array) -> tuple[Array, Array]:
-        """(W_1'W_1, W_1)."""
-        return s.W[0].T @ s.W[0], s.W[0]
+    def terms(self, s: State, w: Array) -> list[Term]:
+        """(1, W_1) alone: deeper layers see X through it."""
+        return [(1.0, s.W[0])]
 
     def H(self, s: State, layer: int, w: Array) -> Quadratic:
         """w W_l'W_l and w W_l'W_{l-1}."""
@@ -33,6 +33,6 @@ class Multilayer(Loss):
     def W(self, s: State, layer: int, w: Array) -> Quadratic:
         """w H_l H_l' and w W_{l-1} H_l'."""
         if layer == 0:
-            return w[0] * Quadratic.of(B=s.data.HHt, C=s.data.XHt)
+            return w[0] * Quadratic.of(B=s.data.HHt, C=s.XHt(0))
         H = s.H[layer]
         return w[layer] * Quadratic.of(B=H @ H.T, C=s.W[layer - 1] @ H.T)

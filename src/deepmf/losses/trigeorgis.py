@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import numpy as np
-
+from deepmf.losses.base import Term
 from deepmf.losses.data_centric import DataCentric
 from deepmf.quadratic import Array
 from deepmf.state import State
@@ -34,7 +33,7 @@ class Trigeorgis(DataCentric):
         """1/2 ||X - W_L H_L...H_1||^2."""
         return 0.5 * float(data[-1])
 
-    def left(self, s: State, layer: int, w: Array) -> tuple[Array, Array]:
-        """(A_l'A_l, A_l): only the layer below, where the consistent loss sums over all."""
-        G = s.chain(min(layer + 1, s.depth - 1), layer)
-        return np.asarray(G.T @ G), G
+    def left(self, s: State, layer: int, w: Array) -> list[Term]:
+        """Only the layer below counts, where the consistent loss sums over all."""
+        below = min(layer + 1, s.depth - 1)
+        return [(float(k == below), s.chain(k, layer)) for k in range(layer, s.depth)]

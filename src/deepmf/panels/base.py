@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from deepmf.constraints.base import Constraint
 from deepmf.quadratic import Array, Quadratic
 from deepmf.regularizers.base import Regularizer
-from deepmf.solvers.base import Solver
+from deepmf.solvers import FastProjectedGradient, Solver
 from deepmf.state import DataProducts
 
 
@@ -28,6 +28,9 @@ class Coding:
     strength: float = 0.0
     momentum: float | None = None
     """Begin at P(H + momentum (H - H before)) and keep H, for `Panels.undo`; None: begin at H."""
+    terms: tuple[tuple[float, Array], ...] = ()
+    """(weight, B) of each ``weight/2 ||X - B H||^2`` that A and G are made of, for panels that are
+    not `complete`; by default G is the only B."""
 
     def quadratic(self, GtX: Array, H: Array) -> Quadratic:
         """The quadratic of some columns, from their G'X and current codes."""
@@ -35,6 +38,11 @@ class Coding:
         if self.regularizer is None:
             return q
         return (q + self.strength * self.regularizer.majorize(H)).astype(GtX.dtype)
+
+    @property
+    def data_terms(self) -> tuple[tuple[float, Array], ...]:
+        """What `terms` says or means."""
+        return self.terms or ((1.0, self.G),)
 
     def penalty(self, H: Array) -> float:
         """The regulariser's value at some columns, without its strength."""
@@ -54,6 +62,8 @@ class Panels(ABC):
     """||X||^2."""
     count: int
     """Number of panels."""
+    complete: ClassVar[bool] = True
+    """Whether every entry of X counts, and as much as any other."""
 
     def close(self) -> None:  # noqa: B027
         """Let go of what is held elsewhere; the panels are of no use after it."""
@@ -73,6 +83,11 @@ class Panels(ABC):
     @abstractmethod
     def update(self, coding: Coding, solver: Solver, max_iter: int, tol: float) -> DataProducts:
         """Improve the codes in one pass over X; send back X H', H H' and the penalty."""
+
+    def code(self, coding: Coding, max_iter: int, tol: float) -> None:
+        """Codes from scratch, as good as so many iterations can make them."""
+        self.begin(coding)
+        self.update(coding, FastProjectedGradient(), max_iter, tol)
 
     @abstractmethod
     def undo(self) -> None:

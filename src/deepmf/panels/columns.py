@@ -8,16 +8,16 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse.linalg import LinearOperator, eigsh
 
 from deepmf.constraints.base import Constraint
 from deepmf.panels.base import Coding, Panels
+from deepmf.panels.leading import leading
 from deepmf.parameters import check_integer
 from deepmf.quadratic import Array
 from deepmf.solvers.base import Solver
 from deepmf.solvers.dispatch import frozen, step_ahead
 from deepmf.state import DataProducts
-from deepmf.threads import in_threads, single_blas
+from deepmf.threads import in_threads
 from deepmf.vectors.padding import up_to
 
 Task = Callable[[slice], DataProducts]
@@ -38,8 +38,32 @@ _TASK = 3e7
 _TASK_ENTRIES = 1 << 20
 """Codes that a thread moves ahead in one task."""
 
-_LARGEST_GRAM = 1500
-"""Up to this many rows, singular vectors come from the m x m Gram matrix; above, from Lanczos."""
+
+class Products:
+    """G'X before the codes of a panel are improved, X H' and H H' after.
+
+    Parameters
+    ----------
+    panel : function
+        Some neighbouring columns of X.
+    coding : Coding
+    dtype : dtype
+        Of the data.
+    """
+
+    def __init__(self, panel: Callable[[slice], Any], coding: Coding, dtype: np.dtype) -> None:
+        self.panel = panel
+        self.Gt = coding.G.T.astype(dtype, copy=False)
+
+    def GtX(self, P: Any, H: Array) -> Array:
+        """G'X of a panel whose codes are H."""
+        return np.ascontiguousarray(self.Gt @ P)
+
+    def of(self, P: Any, H: Array, penalty: float) -> DataProducts:
+        """The products of a panel whose codes are H now."""
+        H64 = H.astype(np.float64, copy=False)
+        XHt = np.asarray(P.astype(np.float64, copy=False) @ H64.T)
+        return DataProducts(XHt, H64 @ H64.T, penalty)
 
 
 class ColumnPanels(Panels):
@@ -150,47 +174,42 @@ class ColumnPanels(Panels):
                 work = self._fused(coding, kernel)
             else:
                 work, width = self._by_blas(coding, kernel), max(width, _NARROWEST_PRODUCT)
-        XHt, HHt, penalty = np.zeros(coding.G.shape), np.zeros(coding.A.shape), 0.0
+        sums: tuple[Any, ...] = (0.0, 0.0, 0.0)
         for part in in_threads(work, self._slices(width)):
-            XHt += part.XHt
-            HHt += part.HHt
-            penalty += part.penalty
-        return DataProducts(XHt, HHt, penalty)
+            sums = tuple(a + b for a, b in zip(sums, part))
+        return DataProducts(*sums)
 
     def _by_blas(self, coding: Coding, kernel: tuple[Any, ...]) -> Task:
         """BLAS products with a compiled descent between them."""
         from deepmf.solvers import compiled  # compiles, or loads what was compiled, when needed
 
-        A = np.ascontiguousarray(coding.A, dtype=self.dtype)
-        Gt = coding.G.T.astype(self.dtype, copy=False)
+        A, products = np.ascontiguousarray(coding.A, dtype=self.dtype), self._products(coding)
 
         def task(cols: slice) -> DataProducts:
-            P, H = self._panel(cols), np.ascontiguousarray(self.H[:, cols])
-            C, out = frozen(np.ascontiguousarray(Gt @ P)), np.empty_like(H)
+            P, H = products.panel(cols), np.ascontiguousarray(self.H[:, cols])
+            C, out = frozen(products.GtX(P, H)), np.empty_like(H)
             compiled.columns(A, C, frozen(H), out, 0, H.shape[1], *kernel)
-            return self._improved(cols, P, out)
+            self.H[:, cols] = out
+            return products.of(P, out, 0.0)
 
         return task
 
     def _general(self, coding: Coding, solver: Solver, max_iter: int, tol: float) -> Task:
         """Whatever the set, the penalty and the solver are."""
-        Gt = coding.G.T.astype(self.dtype, copy=False)
+        products = self._products(coding)
 
         def task(cols: slice) -> DataProducts:
-            P, H = self._panel(cols), self.H[:, cols]
-            q = coding.quadratic(np.ascontiguousarray(Gt @ P), H)
-            H = solver.solve(q, coding.constraint, H, max_iter, tol)
-            penalty = coding.penalty(H.astype(np.float64, copy=False))
-            return self._improved(cols, P, H, penalty)
+            P, H = products.panel(cols), self.H[:, cols]
+            q = coding.quadratic(products.GtX(P, H), H)
+            H = solver.improve(q, coding.constraint, H, max_iter, tol)
+            self.H[:, cols] = H
+            return products.of(P, H, coding.penalty(H.astype(np.float64, copy=False)))
 
         return task
 
-    def _improved(self, cols: slice, P: Any, H: Array, penalty: float = 0.0) -> DataProducts:
-        """Keep new codes; their products."""
-        self.H[:, cols] = H
-        H64 = H.astype(np.float64, copy=False)
-        XHt = np.asarray(P.astype(np.float64, copy=False) @ H64.T)
-        return DataProducts(XHt, H64 @ H64.T, penalty)
+    def _products(self, coding: Coding) -> Products:
+        """How a panel meets a coding."""
+        return Products(self._panel, coding, self.dtype)
 
     def get_codes(self) -> Array:
         """See `Panels.get_codes`."""
@@ -244,27 +263,25 @@ class ColumnPanels(Panels):
 
     def leading(self, k: int, members: NDArray[np.bool_] | None = None) -> tuple[Array, Array]:
         """See `Panels.leading`."""
-        m = self.shape[0]
-        if m <= max(_LARGEST_GRAM, k + 1):
-            gram = np.zeros((m, m))
-            for P in self._members(members):
-                gram = gram + P @ P.T
-            with single_blas():  # whose threads would change the last digits, and so the fit
-                values, U = np.linalg.eigh(gram)
-        else:
-            XXt = LinearOperator((m, m), matvec=lambda v: self._gram_times(v, members), dtype=float)
-            # positive, as the first vector mostly is, and orthogonal to no one's columns
-            guess = 1 + np.random.default_rng(0).random(m)
-            values, U = eigsh(XXt, k=k, v0=guess)
-        top = np.argsort(values)[::-1][:k]
-        return U[:, top], np.sqrt(np.maximum(values[top], 0))
+        return leading(
+            self.shape[0],
+            k,
+            lambda: self._gram(members),
+            lambda v: self._gram_times(v, members),
+        )
+
+    def _gram(self, members: NDArray[np.bool_] | None) -> Array:
+        gram = np.zeros((self.shape[0], self.shape[0]))
+        for P in self._members(members):
+            gram = gram + P @ P.T
+        return gram
 
     def _members(self, members: NDArray[np.bool_] | None) -> Iterator[Any]:
         for cols, P in self._panels():
             yield P if members is None else P[:, members[cols]]
 
     def _gram_times(self, v: Array, members: NDArray[np.bool_] | None) -> Array:
-        v = v.reshape(-1).astype(self.dtype, copy=False)
+        v = v.astype(self.dtype, copy=False)
         out = np.zeros(self.shape[0])
         for P in self._members(members):
             out += P @ (P.T @ v)

@@ -11,8 +11,6 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import CancelledError
 from dataclasses import dataclass
-from functools import cached_property
-from importlib import import_module
 from itertools import accumulate
 from typing import Any
 from uuid import uuid4
@@ -22,6 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deepmf.panels.base import Coding
+from deepmf.panels.connection import connect, disconnect, memory_used
+from deepmf.panels.placement import Placement
 from deepmf.panels.share import (
     Elsewhere,
     Failed,
@@ -41,16 +41,6 @@ _PATIENCE = 2.0
 
 _WAIT = 30.0
 """Seconds to wait for a first worker, and for the scheduler to notice one that does not answer."""
-
-_HOLD = 0.5
-"""Part of a worker's memory that may be in use with the blocks of X that stay; Dask pauses a worker
-at 0.8 and ends it at 0.95."""
-
-_CODES = 0.125
-"""Room left for the codes, as a part of what all of a worker's blocks take."""
-
-_ROOM = 0.5
-"""Part of a worker's memory that a single block may take."""
 
 _LOSSES = 3
 """How often a block's worker may be lost before it is taken for the block's own doing."""
@@ -92,17 +82,17 @@ class Crew:
     def __init__(self, X: Any, dtype: np.dtype, device: Any = None) -> None:
         self.X, self.dtype, self.device = X, dtype, device
         self.ends = list(accumulate(X.chunks[1]))
+        self._placement = Placement(X, dtype)
         self.width: int | None = None
         self.coding: Coding | None = None
         """H_1's problem: what codes blocks again that were lost."""
         self._losses: Counter[int] = Counter()
         self._linked = True
         self._members: list[Member] = []
-        self.client, self._cluster = _client()
-        self._end = finalize(self, _ended, self.client, self._cluster)  # where no one closes it
+        self.client, self._cluster = connect()
+        self._end = finalize(self, disconnect, self.client, self._cluster)  # where no one closes it
         try:
-            self._blocks = X.to_delayed(optimize_graph=True).ravel()
-            self._load(list(range(len(self._blocks))))
+            self._load(list(range(len(self.ends))))
         except BaseException:
             self.close()
             raise
@@ -191,15 +181,16 @@ class Crew:
 
     def _submit(self, blocks: list[int]) -> list[Member]:
         info = self._workers()
-        used = _memory_used(self.client)
+        used = memory_used(self.client)
+        place = self._placement
         shares, shared = [], 0
-        for address, mine in self._plan(blocks, sorted(info)).items():
+        for address, mine in place.plan(self.client, blocks, sorted(info)).items():
             memory = info[address]["memory_limit"]
-            held, read = self._fitting(mine, address, memory, used.get(address, 0))
+            held, read = place.fitting(mine, address, memory, used.get(address, 0))
             where = {"workers": [address], "allow_other_workers": False}
             name = f"deepmf-share-{uuid4().hex}"
-            parts = self.client.compute([self._blocks[j] for j in held], **where)
-            recipes = {j: self._recipe(j) for j in read}
+            parts = self.client.compute([place.blocks[j] for j in held], **where)
+            recipes = {j: place.recipe(j) for j in read}
             shared += sum(len(graph) for graph, _ in recipes.values())
             future = self.client.submit(
                 Share,
@@ -214,7 +205,7 @@ class Crew:
                 **where,
             )
             shares.append(Member(name, address, mine, future))
-        if shared > 2 * len(self._graph):
+        if shared > 2 * len(place.graph):
             warnings.warn(
                 "X does not fit in the workers' memory, so its chunks are computed in every sweep, "
                 "and they share work that is done again for each of them. Store X first, for "
@@ -228,66 +219,6 @@ class Crew:
         if device is None and worker.get("resources", {}).get("GPU"):
             device = "cuda"
         return Kind(worker["nthreads"], not address.startswith("inproc"), device, self.width)
-
-    def _plan(self, blocks: list[int], workers: list[str]) -> dict[str, list[int]]:
-        """Neighbouring blocks to the same worker, of about as many columns for each.
-
-        Where the blocks are already on the workers they stay.
-        """
-        plan: dict[str, list[int]] = {}
-        there = {j: own for j, own in self._whereabouts(blocks).items() if own in workers}
-        total, before = sum(self.X.chunks[1][j] for j in blocks), 0
-        for j in blocks:
-            middle = before + self.X.chunks[1][j] / 2
-            before += self.X.chunks[1][j]
-            own = there.get(j) or workers[int(len(workers) * middle / total)]
-            plan.setdefault(own, []).append(j)
-        return plan
-
-    def _whereabouts(self, blocks: list[int]) -> dict[int, str]:
-        from distributed import futures_of
-
-        if not futures_of(self.X):
-            return {}
-        keys = {j: self._blocks[j].key for j in blocks}
-        who = self.client.who_has()
-        return {j: min(who[key]) for j, key in keys.items() if who.get(key)}
-
-    def _fitting(
-        self, blocks: list[int], address: str, memory: int | None, used: int
-    ) -> tuple[list[int], list[int]]:
-        """Blocks that fit in a worker's memory, and those that are computed for every pass."""
-        from distributed import futures_of
-
-        if not memory or futures_of(self.X) or not isinstance(self.X._meta, np.ndarray):
-            return blocks, []  # no limit, or already in memory, or sparse
-        largest = max(map(self._bytes, blocks))
-        if largest > _ROOM * memory:
-            columns = max(1, int(_ROOM * memory / 4 / (self.X.shape[0] * self.dtype.itemsize)))
-            raise ValueError(
-                f"A chunk of X takes {largest / 2**20:.0f} MiB as {self.dtype}, and worker "
-                f"{address} has {memory / 2**20:.0f} MiB of memory: too little to work on it. "
-                f"Make chunks of at most {columns} samples with X.rechunk, or give workers more."
-            )
-        totals = list(accumulate(map(self._bytes, blocks)))
-        room = _HOLD * memory - used - _CODES * totals[-1]
-        count = sum(total <= room for total in totals)
-        return blocks[:count], blocks[count:]
-
-    def _bytes(self, block: int) -> int:
-        return int(self.X.shape[0] * self.X.chunks[1][block] * self.dtype.itemsize)
-
-    @cached_property
-    def _graph(self) -> dict[Any, Any]:
-        return dict(self._blocks[0].__dask_graph__())
-
-    def _recipe(self, block: int) -> tuple[dict[Any, Any], Any]:
-        """A block's own part of the task graph, and its key."""
-        from dask.optimization import cull
-
-        key = self._blocks[block].key
-        graph, _ = cull(self._graph, [key])
-        return graph, key
 
     # --- who is there ------------------------------------------------------------------------
 
@@ -373,7 +304,7 @@ class Crew:
         self._count_losses(blocks)
         warnings.warn(
             f"The cluster lost {', '.join(m.address for m in lost)} during the fit. "
-            f"{len(blocks)} of {len(self._blocks)} chunks of X are loaded and coded again on other "
+            f"{len(blocks)} of {len(self.ends)} chunks of X are loaded and coded again on other "
             f"workers, and the fit goes on.",
             stacklevel=2,
         )
@@ -444,59 +375,6 @@ class Crew:
                 return futures
             except (Gone, Elsewhere) as error:
                 self._replace(error)
-
-
-def _client() -> tuple[Any, Any]:
-    """The client in use and no cluster, or a new one of a cluster within this process."""
-    try:
-        import distributed
-    except ImportError:
-        raise ImportError(
-            "X is a Dask array, and fits of those run on dask.distributed, which is not installed. "
-            "Install it with pip install 'deepmf[cluster]', or pass X.compute() if it fits in "
-            "memory."
-        ) from None
-    try:
-        client = distributed.get_client()
-    except ValueError:
-        cluster = distributed.LocalCluster(n_workers=1, processes=False, dashboard_address=":0")
-        return distributed.Client(cluster, set_as_default=False), cluster
-    if client.asynchronous:
-        raise TypeError(
-            "The Dask client in use is asynchronous, and a fit waits for its results; make one "
-            "with Client(address) for it."
-        )
-    return client, None
-
-
-def _ended(client: Any, cluster: Any) -> None:
-    """End a cluster that was started here."""
-    if cluster is not None:
-        client.close()
-        cluster.close()
-
-
-def _memory_used(client: Any) -> dict[str, int]:
-    """By worker; those without deepmf, or with another version of it, are refused."""
-
-    def version() -> str:  # sent as it is, to workers that may not have deepmf
-        return str(import_module("deepmf").__version__)
-
-    def memory() -> int:
-        import_module("deepmf.panels.fused")  # with all that a fit will load
-        return int(import_module("psutil").Process().memory_info().rss)
-
-    found = client.run(version, on_error="return")
-    other = {a: v for a, v in found.items() if v != version() and not isinstance(v, OSError)}
-    if other:
-        address, there = min(other.items())
-        what = f"cannot be imported ({there})" if isinstance(there, Exception) else f"is {there}"
-        raise RuntimeError(
-            f"On {len(other)} of the cluster's {len(found)} workers (first {address}) deepmf "
-            f"{what}, but here it is {version()}. Install the same version on all of them."
-        )
-    used = client.run(memory, on_error="return")
-    return {a: m for a, m in used.items() if isinstance(m, int)}
 
 
 def _packed(args: tuple[Any, ...]) -> bytes:

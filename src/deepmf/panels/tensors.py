@@ -175,7 +175,7 @@ class TensorPanels(Panels):
             if momentum:
                 ahead = self.H[:, cols] + momentum * (self.H[:, cols] - to[:, cols])
                 H = coding.constraint.project(as_array(ahead))
-            H = solver.solve(
+            H = solver.improve(
                 coding.quadratic(as_array(Gt @ P), H), coding.constraint, H, max_iter, tol
             )
             to[:, cols] = as_tensor(H)

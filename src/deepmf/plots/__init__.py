@@ -8,6 +8,7 @@ from deepmf.plots.hierarchy import plot_hierarchy
 from deepmf.plots.maps import plot_maps
 from deepmf.plots.pictures import plot_pictures
 from deepmf.plots.residual import plot_residual, relative_residual
+from deepmf.plots.scan import plot_scan
 from deepmf.plots.spectra import plot_spectra
 from deepmf.plots.words import plot_words, top_features
 
@@ -17,6 +18,7 @@ __all__ = [
     "plot_maps",
     "plot_pictures",
     "plot_residual",
+    "plot_scan",
     "plot_spectra",
     "plot_words",
     "relative_residual",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import warnings
 from typing import Any
 
@@ -27,3 +28,9 @@ class JournalFigure(Figure):
         with mpl.rc_context(_FILES), warnings.catch_warnings():
             warnings.filterwarnings("ignore", r"Glyph \d+ .* missing")  # names of any script
             super().savefig(fname, **options)
+
+    def _repr_png_(self) -> bytes:
+        """What a notebook shows; it does so by itself for pyplot's figures only."""
+        file = io.BytesIO()
+        self.savefig(file, format="png", dpi=100)
+        return file.getvalue()

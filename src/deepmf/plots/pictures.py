@@ -42,7 +42,7 @@ def plot_pictures(
     title: str | None = None,
     width: float = ONE_COLUMN,
 ) -> Figure:
-    """w / max |w| of each component w as a picture, in a square grid.
+    """``w / max |w|`` of each component w as a picture, in a square grid.
 
     Black is large; where a basis has negative values, red is positive and blue is negative.
 

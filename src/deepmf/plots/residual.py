@@ -49,7 +49,7 @@ def relative_residual(f: Factorization, X: Any, layer: int = 1) -> Array:
     f : Factorization
         The fit.
     X : array or SciPy sparse matrix, m x n
-        The data it was fitted to.
+        The data it was fitted to; NaN are missing entries, which are left out.
     layer : int
         Which layer, from 1.
 
@@ -78,8 +78,11 @@ def _squares(X: Array, W: Array, H: Array) -> tuple[Array, Array]:
     for start in range(0, n, step):
         cols = slice(start, start + step)
         x = X[:, cols].astype(np.float64)
+        missing = np.isnan(x)
+        x[missing] = 0
         norms2[cols] = np.einsum("ij,ij->j", x, x)
         x -= W @ H[:, cols]
+        x[missing] = 0
         squares[cols] = np.einsum("ij,ij->j", x, x)
     return squares, norms2
 
@@ -113,7 +116,7 @@ def plot_residual(
     f : Factorization
         The fit.
     X : array or SciPy sparse matrix, m x n
-        The data it was fitted to.
+        The data it was fitted to; NaN are missing entries, which are left out.
     layer : int
         Which layer, from 1.
     residual : array of n floats, optional

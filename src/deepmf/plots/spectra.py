@@ -40,7 +40,7 @@ def plot_spectra(
     *,
     width: float = TWO_COLUMNS,
 ) -> Figure:
-    """w / mean |w| of each component w, in its own panel; the truth dashed, at the same scale.
+    """``w / mean |w|`` of each component w, in its own panel; the truth dashed, at the same scale.
 
     Lines break where bad bands were left out.
 

@@ -35,7 +35,7 @@ _POSITIVE, _NEGATIVE = "#9CCBE5", "#F2B28A"
 def top_features(
     f: Factorization, layer: int, n: int = 10, features: Sequence[str] | None = None
 ) -> list[list[tuple[str, float]]]:
-    """Per component, the n features of largest |W_l(i, k)|, largest first, with W_l(i, k).
+    """Per component, the n features of largest ``|W_l(i, k)|``, largest first, with ``W_l(i, k)``.
 
     Features of weight 0 are left out.
 
@@ -69,7 +69,7 @@ def plot_words(
     features: Sequence[str] | None = None,
     width: float = TWO_COLUMNS,
 ) -> Figure:
-    """Bars of W_l(i, k) / sum_i |W_l(i, k)|, in percent, for the n largest features of each k.
+    """Bars of ``W_l(i, k) / sum_i |W_l(i, k)|``, in percent, for the n largest features of each k.
 
     Parameters
     ----------

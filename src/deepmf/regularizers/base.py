@@ -30,8 +30,8 @@ class Regularizer(Parametrized):
         Strength of the penalty.
     relative : bool
         If true (default), ``weight`` is measured against the layer's own error at the start, so
-        that it does not depend on the data's units: strength = weight * error / |value|. If false,
-        ``weight`` is the strength itself.
+        that it does not depend on the data's units: ``strength = weight * error / |value|``. If
+        false, ``weight`` is the strength itself.
     """
 
     separable: ClassVar[bool] = False

@@ -22,7 +22,7 @@ class MinVolume(Regularizer):
     Parameters
     ----------
     weight : float
-        kappa-tilde of the paper: kappa = weight * error / |logdet(W'W + delta I)| at the start.
+        kappa-tilde of the paper: ``kappa = weight * error / |logdet(W'W + delta I)|`` at the start.
     relative : bool
         If false, ``weight`` is kappa itself.
     delta : float

@@ -31,7 +31,7 @@ class L1(Regularizer):
     separable = True
 
     def value(self, M: Array) -> float:
-        """Sum of |M|."""
+        """``sum |M|``."""
         return float(np.sum(np.abs(M), dtype=np.float64))
 
     def majorize(self, M: Array) -> Quadratic:

@@ -51,6 +51,8 @@ class Config:
         A file, or ``dataset:NAME`` for one of `deepmf.datasets`.
     truth : tuple of str
         Files with true components.
+    fixed : str, optional
+        File with components that W of layer 1 holds.
     scale : str, optional
         How samples are scaled before the fit, see `deepmf.runs.scaling`.
     reading : Reading
@@ -61,6 +63,7 @@ class Config:
 
     path: str
     truth: tuple[str, ...] = ()
+    fixed: str | None = None
     scale: str | None = None
     reading: Reading = field(default_factory=Reading)
     fit: Mapping[str, Any] = field(default_factory=dict)
@@ -68,7 +71,8 @@ class Config:
     @property
     def files(self) -> list[str]:
         """What a run reads."""
-        named = [self.path, *self.truth, *(getattr(self.reading, name) for name in PATHS)]
+        beside = [getattr(self.reading, name) for name in PATHS]
+        named = [self.path, *self.truth, self.fixed, *beside]
         return [file for file in named if file and not file.startswith("dataset:")]
 
     def to_toml(self) -> str:
@@ -76,7 +80,8 @@ class Config:
         import tomli_w
 
         answers = {f.name: getattr(self.reading, f.name) for f in fields(self.reading)}
-        given = {"path": self.path, "truth": list(self.truth), "scale": self.scale, **answers}
+        own = {name: getattr(self, name) for name in ("path", "truth", "fixed", "scale")}
+        given = {**own, "truth": list(self.truth), **answers}
         content = {
             "input": {k: _plain(v) for k, v in given.items() if v is not None and v != []},
             "fit": {k: _plain(v) for k, v in self.fit.items() if v is not None},
@@ -95,7 +100,7 @@ class Config:
         check_keys(content, ("input", "fit"), str(file))
         given, fit = ({**_table(content, name, file)} for name in ("input", "fit"))
         answers = [f.name for f in fields(Reading)]
-        check_keys(given, ("path", "truth", "scale", *answers), f"[input] of {file}")
+        check_keys(given, ("path", "truth", "fixed", "scale", *answers), f"[input] of {file}")
         check_keys(fit, tuple(FIT_DEFAULTS), f"[fit] of {file}")
         near = file.absolute().parent  # so that a run can be repeated from anywhere
         path = _beside(near, given.pop("path", ""), file)
@@ -103,6 +108,7 @@ class Config:
         truths = tuple(
             _beside(near, t, file) for t in (truth if isinstance(truth, list) else [truth])
         )
+        fixed = _beside(near, given.pop("fixed", ""), file) or None
         scale = given.pop("scale", None)
         if not isinstance(scale, str | None):
             raise ConfigError(f"{file}: scale must be text, got {scale!r}.")
@@ -115,7 +121,7 @@ class Config:
             raise ConfigError(
                 f"{file}: allow_negative must be true or false, got {fit['allow_negative']!r}."
             )
-        return cls(path, truths, scale, Reading(**given), fit)
+        return cls(path, truths, fixed, scale, Reading(**given), fit)
 
     def updated(self, **settings: Any) -> Config:
         """With other settings of the fit; those that are None stay as they are."""

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from deepmf.constraints import Constraint, Fixed, Nonnegative
 from deepmf.dataset import Dataset, Truth
 from deepmf.datasets import catalogue
 from deepmf.factorization import Factorization
@@ -20,7 +21,9 @@ from deepmf.factorize import factorize
 from deepmf.fit import Callback
 from deepmf.io import read
 from deepmf.io.truth import read_truth
+from deepmf.names import resolve
 from deepmf.plots.residual import relative_residual
+from deepmf.problem import check_ranks, per_layer
 from deepmf.runs.config import FIT_DEFAULTS, Config, ConfigError
 from deepmf.runs.run import Run
 from deepmf.runs.scaling import scaled
@@ -61,6 +64,8 @@ def execute(config: Config, data: Dataset | None = None, callbacks: Sequence[Cal
     """
     data = open_data(config) if data is None else data
     arguments: dict[str, Any] = {"random_state": 0, **config.arguments()}
+    if config.fixed is not None:
+        arguments["constraint_W"] = _with_held(config.fixed, data, arguments)
     began = time.perf_counter()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -80,6 +85,19 @@ def execute(config: Config, data: Dataset | None = None, callbacks: Sequence[Cal
         residual=relative_residual(f, data.X),
         notes=notes,
     )
+
+
+def _with_held(file: str, data: Dataset, arguments: Mapping[str, Any]) -> list[Any]:
+    """The sets of W by layer, the first with a file's components held.
+
+    These are scaled where the set asks for a scale, as for the simplex: codes make up for it.
+    """
+    depth = len(check_ranks(arguments["ranks"]))
+    first, *others = per_layer("constraint_W", arguments.get("constraint_W"), depth)
+    inner: Constraint = Nonnegative() if first is None else resolve("constraint", first)
+    W = read_truth(file, data)[0].W
+    scales = inner.scales(W)
+    return [Fixed(W if scales is None else W / scales, inner), *others]
 
 
 def advice(f: Factorization) -> list[str]:
@@ -125,13 +143,14 @@ def unused(data: Dataset, truth: Mapping[int, Truth], ranks: Sequence[int]) -> l
 def resolved(config: Config, f: Factorization, arguments: dict[str, Any]) -> Config:
     """The settings with every choice spelled out, so that new defaults change nothing.
 
-    What is the same for all layers is said once, so that other ranks can be tried.
+    Components that are held are written out. What is the same for all layers is said once, so that
+    other ranks can be tried.
     """
     chosen = f.problem.spec()
     for name, values in chosen.items():
         if name.startswith(("constraint", "regularizer")) and values.count(values[0]) == f.depth:
             chosen[name] = values[0]
-    return replace(config, fit={**FIT_DEFAULTS, **arguments, **chosen})
+    return replace(config, fixed=None, fit={**FIT_DEFAULTS, **arguments, **chosen})
 
 
 def facts(config: Config, data: Dataset, seconds: float) -> dict[str, str]:

@@ -42,6 +42,19 @@ class Solver(Parametrized):
         """
         raise NotImplementedError  # pragma: no cover
 
+    def improve(
+        self, q: Quadratic, constraint: Constraint, M: Array, max_iter: int, tol: float
+    ) -> Array:
+        """`solve` for the part of M that the set leaves free; what it holds stays as it is."""
+        block = constraint.free(M.shape)
+        if block is None:
+            return self.solve(q, constraint, M, max_iter, tol)
+        out, part = M.copy(), np.ascontiguousarray(M[block])
+        if part.size:
+            part_q = q.restricted(M, block)
+            out[block] = self.solve(part_q, constraint.inner, part, max_iter, tol)
+        return out
+
     def column_kernel(
         self, A: Array, constraint: Constraint, dtype: np.dtype, max_iter: int, tol: float
     ) -> tuple[Any, ...] | None:

@@ -63,6 +63,8 @@ def emit_splat(builder: Any, kind: Any, x: Any) -> Any:
 
 def emit_address(context: Any, builder: Any, kind: Any, array: Any, i: Any, j: Any) -> Any:
     """Where entry (i, j) of a C-contiguous matrix is."""
+    if kind.ndim != 2 or kind.layout != "C":
+        raise TypeError(f"Vectors are read from and written to C-contiguous matrices, not {kind}.")
     view = context.make_array(kind)(context, builder, array)
     row = builder.mul(i, cgutils.unpack_tuple(builder, view.shape)[1])
     return builder.gep(view.data, [builder.add(row, j)])

@@ -1,0 +1,34 @@
+"""
+A hierarchy of materials
+========================
+
+Flat NMF of a hyperspectral image gives a list of materials. A deep factorization also says what
+they have in common: here six materials of a simulated village merge into four, then two. Nothing
+but the image is given to the fit.
+"""
+
+from deepmf import MinVolume, factorize
+from deepmf.datasets import simulated_scene
+from deepmf.metrics import match
+from deepmf.plots import plot_hierarchy, plot_maps
+
+scene = simulated_scene()
+f = factorize(scene, ranks=[6, 4, 2], regularizer_W=MinVolume(10), init="snpa", tol=1e-3)
+print(f)
+
+# %%
+# The scene's truth is known at every layer: mean angle between true and found spectra, 0 to 100.
+
+for layer in (1, 2, 3):
+    print(f"layer {layer}: {match(scene.W[layer - 1], f.basis(layer)).mean:.2f}")
+
+# %%
+# The layers as a graph: each component with its spectrum, lines as wide as the share of a
+# material in the one below it.
+
+fig = plot_hierarchy(f)
+
+# %%
+# Where the four materials of the second layer are.
+
+fig = plot_maps(f, 2)

@@ -1,0 +1,130 @@
+"""``deepmf scan``: how many components, and how many layers."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import re
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from deepmf.cli.console import printable, progress_bar, say, sentences, table
+from deepmf.cli.options import (
+    FIT_OPTIONS,
+    MODEL_OPTION,
+    READING_OPTIONS,
+    ConfigFile,
+    Data,
+    Jobs,
+    Out,
+    Overwrite,
+    Quiet,
+    config_of,
+    takes,
+)
+
+_SHOWN = ("ranks", "error %", "spread %", "agreement", "smallest singular value", "effective rank")
+_LEFT_OUT = ("ranks", "truth", "fixed", "weights", "init", "device")
+
+Ranks = Annotated[
+    list[str] | None,
+    typer.Option("--ranks", help="Candidates, as 2-8, 6,3 or 4-6,2-3; repeat.", metavar="R1,R2"),
+]
+Folds = Annotated[int, typer.Option(min=2, max=10, help="Tenths of the entries held out in turn.")]
+Seeds = Annotated[int, typer.Option(min=2, help="Random starts that should agree.")]
+Seed = Annotated[int, typer.Option(min=0, help="Of the entries held out and the first start.")]
+
+
+@takes(
+    {
+        **READING_OPTIONS,
+        "model": MODEL_OPTION,
+        **{name: option for name, option in FIT_OPTIONS.items() if name not in _LEFT_OUT},
+    }
+)
+def scan(
+    given: dict[str, Any],
+    data: Data = None,
+    ranks: Ranks = None,
+    out: Out = Path("deepmf-scan"),
+    config: ConfigFile = None,
+    folds: Folds = 5,
+    seeds: Seeds = 4,
+    seed: Seed = 0,
+    jobs: Jobs = None,
+    overwrite: Overwrite = False,
+    quiet: Quiet = False,
+) -> None:
+    """Try many ranks and depths, and say which to take and how sure that is.
+
+    Each candidate is fitted with a tenth of the entries held out, several times, and from several
+    random starts to all of them. The folder has the numbers (scan.csv, scan.md, scan.json), a
+    figure (scan.png, scan.pdf) and the choice in words (summary.md).
+
+    For example:
+
+    deepmf scan urban.mat --ranks 2-8 -o scan/
+
+    deepmf scan faces.npy --ranks 5-7 --ranks 5-7,2-4 --tol 1e-3 -o scan/
+    """
+    with sentences():
+        from deepmf.paper.folder import Folder
+        from deepmf.plots.scan import plot_scan
+        from deepmf.runs.execute import open_data
+        from deepmf.runs.folder import check_free, new_folder
+        from deepmf.scan import scan as scan_all
+
+        grid = rank_grid(ranks or ["2-8"])
+        settings = config_of(data, config, given).updated(ranks=list(grid[0]))
+        check_free(out, overwrite, settings.files)
+        if settings.fixed is not None:
+            raise ValueError("A scan cannot hold components; leave out fixed.")
+        fit = settings.arguments()
+        for name in ("ranks", "random_state", "weights"):  # NaN is missing in every scan
+            fit.pop(name, None)
+        opened = open_data(settings)
+        if not quiet:
+            m, n = opened.X.shape
+            say(f"{printable(opened.name)}: {m} features x {n} samples")
+        done = scan_all(
+            opened.X,
+            grid,
+            folds=folds,
+            seeds=seeds,
+            random_state=seed,
+            jobs=jobs,
+            progress=progress_bar("fits", quiet),
+            **fit,
+        )
+        columns, rows = done.table()
+        with new_folder(out, overwrite) as place:
+            folder = Folder(place)
+            numbers = folder.table("scan", columns, rows)
+            folder.text("summary.md", f"{done.choice.sentence}\n\n{numbers}")
+            text = json.dumps(done.to_dict(), indent=2, ensure_ascii=False)
+            folder.text("scan.json", text + "\n")
+            folder.figure("scan", plot_scan(done))
+        if not quiet:
+            table(list(_SHOWN), [[row[columns.index(c)] for c in _SHOWN] for row in rows])
+        say(f"{done.choice.sentence}\nResults are in {out}." if not quiet else done.choice.sentence)
+
+
+def rank_grid(texts: list[str]) -> list[tuple[int, ...]]:
+    """Candidates from ``2-8`` or ``4-6,2-3``: all combinations that decrease."""
+    grid: dict[tuple[int, ...], None] = {}
+    for text in texts:
+        parts = [re.fullmatch(r"\s*(\d+)(?:\s*-\s*(\d+))?\s*", part) for part in text.split(",")]
+        if not all(parts):
+            raise ValueError(f"--ranks must be such as 2-8, 6,3 or 4-6,2-3, got {text!r}.")
+        spans = [range(int(p[1]), int(p[2] or p[1]) + 1) for p in parts if p]
+        found = [
+            ranks
+            for ranks in itertools.product(*spans)
+            if all(a > b for a, b in itertools.pairwise(ranks))
+        ]
+        if not found:
+            raise ValueError(f"--ranks {text} has no candidate whose ranks decrease.")
+        grid |= dict.fromkeys(found)
+    return list(grid)

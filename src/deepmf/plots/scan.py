@@ -1,0 +1,82 @@
+"""What a scan of ranks and depths has measured."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from deepmf.choice import STABLE
+from deepmf.plots.style import NORMAL, SMALL, TWO_COLUMNS, color, new_figure, plain_axes
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from deepmf.scan import Scan
+
+_INCHES = 0.45
+"""For each candidate."""
+
+
+def plot_scan(scan: Scan, *, width: float = TWO_COLUMNS) -> Figure:
+    """Held-out errors, agreement between seeds and volume of every candidate, one below the other.
+
+    Errors with their standard errors, agreement with its standard deviation over the pairs of
+    seeds. Shaded are the candidates that the choice is about, hollow those with duplicates or
+    empty components.
+
+    Parameters
+    ----------
+    scan : Scan
+        What `deepmf.scan` gave.
+    width : float
+        Largest width of the figure in inches.
+    """
+    order = sorted(scan.candidates, key=lambda c: (len(c.ranks), c.ranks))
+    x = np.arange(len(order))
+    fig = new_figure(min(width, max(3.5, 1 + _INCHES * len(order))), 4.6)
+    axes = list(fig.subplots(3, 1, sharex=True))
+    hollow = [bool(c.duplicates or c.empty) for c in order]
+    faces = [["white" if bare else color(k) for bare in hollow] for k in range(3)]
+    _points(axes[0], x, [100 * c.error for c in order], [100 * c.spread for c in order], faces[0])
+    axes[0].set_ylabel("held-out error\nin %", fontsize=NORMAL)
+    _points(
+        axes[1],
+        x,
+        [c.agreement for c in order],
+        [float(c.agreements[:, 0].std()) for c in order],
+        faces[1],
+    )
+    axes[1].axhline(STABLE, color="0.6", lw=0.6, ls=":")
+    axes[1].set_ylim(-0.05, 1.1)
+    axes[1].set_ylabel("agreement\nbetween seeds", fontsize=NORMAL)
+    _points(axes[2], x, [c.smallest for c in order], None, faces[2])
+    axes[2].set_ylim(bottom=0)
+    axes[2].set_ylabel("smallest\nsingular value", fontsize=NORMAL)
+    labels = [c.label for c in order]
+    turned = max(map(len, labels)) > 3 and len(labels) > 4
+    axes[2].set_xticks(x, labels, fontsize=SMALL, rotation=90 if turned else 0)
+    axes[2].set_xlabel("ranks", fontsize=NORMAL)
+    favoured = {scan.choice.ranks, *((r,) for r in scan.choice.between)}
+    for ax in axes:
+        for k, c in enumerate(order):
+            if c.ranks in favoured:
+                ax.axvspan(k - 0.4, k + 0.4, color="0.92", zorder=0)
+        ax.tick_params(labelsize=SMALL)
+        plain_axes(ax)
+    fig.align_ylabels(axes)
+    return fig
+
+
+def _points(
+    ax: Axes, x: NDArray[Any], values: ArrayLike, spreads: ArrayLike | None, faces: list[str]
+) -> None:
+    """Marks with error bars; none where fits diverged."""
+    known = np.isfinite(values)
+    x, values, faces = x[known], np.asarray(values)[known], list(np.asarray(faces)[known])
+    spreads = None if spreads is None else np.asarray(spreads)[known]
+    own = next((face for face in faces if face != "white"), "0.3")
+    ax.errorbar(x, values, spreads, fmt="none", ecolor=own, elinewidth=0.8, capsize=2)
+    ax.scatter(x, values, s=18, c=faces, edgecolors=own, linewidths=0.9, zorder=3)

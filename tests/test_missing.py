@@ -424,3 +424,30 @@ def test_other_kinds_of_data_are_refused_with_the_way_out():
     da = pytest.importorskip("dask.array")
     with pytest.raises(TypeError, match="X is dask's Array"):
         factorize(da.from_array(X), 2, weights="observed")
+
+
+# --- files and the command line ------------------------------------------------------------------
+
+
+def test_a_table_with_empty_cells_is_fitted_from_the_command_line(tmp_path):
+    pytest.importorskip("typer")
+    pytest.importorskip("pandas")
+    from typer.testing import CliRunner
+
+    from deepmf.cli.app import app
+
+    lines = [",".join("" if np.isnan(v) else repr(float(v)) for v in row) for row in HOLED.T]
+    (tmp_path / "t.csv").write_text("\n".join([",".join(f"f{i}" for i in range(20)), *lines]))
+    ask = ["fit", str(tmp_path / "t.csv"), "--ranks", "3", "--tol", "1e-3"]
+    refused = CliRunner().invoke(app, [*ask, "-o", str(tmp_path / "no")])
+    assert refused.exit_code != 0
+    assert "--weights observed" in " ".join(refused.output.split())
+    done = CliRunner().invoke(app, [*ask, "-o", str(tmp_path / "run"), "--weights", "observed"])
+    assert done.exit_code == 0, done.output
+    assert 'weights = "observed"' in (tmp_path / "run" / "config.toml").read_text()
+    again = ["fit", "--config", str(tmp_path / "run" / "config.toml"), "-o", str(tmp_path / "two")]
+    assert CliRunner().invoke(app, again).exit_code == 0
+    W = [Factorization.load(tmp_path / name / "factors.npz").W[0] for name in ("run", "two")]
+    np.testing.assert_array_equal(*W)
+    f = factorize(HOLED, 3, weights="observed", tol=1e-3, random_state=0)
+    np.testing.assert_allclose(W[0], f.W[0], rtol=1e-9)

@@ -47,6 +47,8 @@ class Reading:
         The column of a table that names its rows.
     drop : str
         Columns of a table to leave out, ``"segment,city"``.
+    gaps : bool
+        Whether empty cells of a table are missing entries, NaN in X, for ``weights="observed"``.
     """
 
     variable: str | None = None
@@ -61,6 +63,7 @@ class Reading:
     samples: str | None = None
     index: str | None = None
     drop: str | None = None
+    gaps: bool | None = None
 
     def __post_init__(self) -> None:
         """Refuse answers that are none."""
@@ -71,6 +74,8 @@ class Reading:
         for part in _TEXTS:
             if not isinstance(getattr(self, part), str | None):
                 raise UnreadableError(f"{part} must be text, got {getattr(self, part)!r}.")
+        if not isinstance(self.gaps, bool | None):
+            raise UnreadableError(f"gaps must be true or false, got {self.gaps!r}.")
         if isinstance(self.nodata, bool) or not isinstance(self.nodata, int | float | None):
             raise UnreadableError(f"nodata must be a number, got {self.nodata!r}.")
         if self.image is not None and not (len(self.image) == 2 and min(self.image) > 0):

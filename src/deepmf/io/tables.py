@@ -149,7 +149,8 @@ def from_frame(path: Path, frame: Any, reading: Reading, kind: str) -> Dataset:
         names = frame.iloc[:, text[0]]
     table = frame.loc[:, numeric]
     A = table.to_numpy(dtype=_type(table), na_value=np.nan)
-    _check_whole(path, A, table)
+    if not reading.gaps:
+        _check_whole(path, A, table)
     headers = None if all(c == "" for c in table.columns) else names_array(table.columns)
     labels = names_array(names)
     rows = reading.rows or "samples"
@@ -219,7 +220,8 @@ def _check_whole(path: Path, A: NDArray, table: Any) -> None:
     cut = " That is its last row: the file may be truncated." if i == len(A) - 1 else ""
     raise UnreadableError(
         f"{path} has {int(missing.sum())} missing values, the first in row {i + 1}, column "
-        f"{_column(table, j)}.{cut} Fill them, or remove the rows or columns that have them."
+        f"{_column(table, j)}.{cut} Fill them, remove the rows or columns that "
+        f"have them, or fit the others alone: --weights observed."
     )
 
 

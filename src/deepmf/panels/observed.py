@@ -50,7 +50,7 @@ class ObservedPanels(DensePanels):
         self.norm2 = X.norm2
 
     def _filled(self, P: Seen) -> Array:
-        filled = P.rest(np.broadcast_to(self._means, P.X.shape).copy())[1]
+        filled = P.rest(self._means, np.ones((1, P.X.shape[1]), self.dtype))[1]
         filled += self._means
         return filled
 
@@ -78,7 +78,7 @@ class ObservedPanels(DensePanels):
 
         def task(cols: slice) -> list[float]:
             P, H = self.X.seen(cols.start, cols.stop), self.H[:, cols]
-            rests = (P.rest(B @ H) for B in small)
+            rests = (P.rest(B, H) for B in small)
             return [np.einsum("ij,ij", R, VR, dtype=np.float64) for R, VR in rests]
 
         parts = in_threads(task, self._slices(self._task_width(len(self.H))))
@@ -137,12 +137,12 @@ class _FilledProducts(Products):
 
     def GtX(self, P: Any, H: Array) -> Array:
         """sum_k w_k B_k' X~_k = sum_k w_k B_k' R_k + A H."""
-        return sum((w * (B.T @ P.rest(B @ H)[1]) for w, B in self.terms if w), self.A @ H)
+        return sum((w * (B.T @ P.rest(B, H)[1]) for w, B in self.terms if w), self.A @ H)
 
     def of(self, P: Any, H: Array, penalty: float) -> DataProducts:
         """X~_k H' = R_k H' + B_k H H' for every k."""
         H64 = H.astype(np.float64, copy=False)
         HHt = H64 @ H64.T
-        rests = (P.rest(B @ H)[1].astype(np.float64, copy=False) for _, B in self.terms)
+        rests = (P.rest(B, H)[1].astype(np.float64, copy=False) for _, B in self.terms)
         XHt = [R @ H64.T + B @ HHt for R, B in zip(rests, self.exact)]
         return DataProducts(np.array(XHt), HHt, penalty)

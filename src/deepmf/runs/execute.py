@@ -43,7 +43,8 @@ def open_data(config: Config) -> Dataset:
             )
         data = catalogue.load(config.path.removeprefix("dataset:"))
     else:
-        data = read(config.path, config.reading)
+        gaps = config.fit.get("weights") == "observed" or config.reading.gaps
+        data = read(config.path, replace(config.reading, gaps=gaps))
     if config.truth:
         truths = [truth for file in config.truth for truth in read_truth(file, data)]
         data = replace(data, W=[t.W for t in truths], H=[], names=[list(t.names) for t in truths])

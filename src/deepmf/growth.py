@@ -50,11 +50,11 @@ def add_layer(
         W = _first_basis(data, problem, k, start, rng)
         inner_iter = _CODING_ITER
     layer = problem.layers[k]
+    coding = Coding(W.T @ W, W, layer.constraint_H, layer.regularizer_H)
     # Least-squares codes by steps of the solver's kind; one that cannot leave zero makes its own.
     own = problem.solver
     solver = own if own.keeps_zeros else FastProjectedGradient(getattr(own, "scaled", True))
     with single_blas():
-        coding = Coding(W.T @ W, W, layer.constraint_H, layer.regularizer_H)
         if inner_iter:
             data.begin(coding, positive=solver.keeps_zeros)
         products = data.update(coding, solver, inner_iter, _CODING_TOL)

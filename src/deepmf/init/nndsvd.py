@@ -7,7 +7,6 @@ import numpy as np
 from deepmf.init.base import StartError
 from deepmf.panels.base import Panels
 from deepmf.quadratic import Array
-from deepmf.threads import single_blas
 
 
 def nndsvd(panels: Panels, rank: int, rng: np.random.Generator | None = None) -> Array:
@@ -23,8 +22,7 @@ def nndsvd(panels: Panels, rank: int, rng: np.random.Generator | None = None) ->
             f"but rank {rank} was asked for. Lower the rank or use init='random'."
         )
     U, _ = panels.leading(rank)
-    with single_blas():  # whose threads would change the last digits
-        heavy = np.sqrt(panels.halves_norms2(U))  # ||s_j v_j+||, ||s_j v_j-||
+    heavy = np.sqrt(panels.halves_norms2(U))  # ||s_j v_j+||, ||s_j v_j-||
     typical = np.sqrt(panels.norm2 / panels.shape[1])
     W = np.zeros_like(U)
     for j in range(rank):

@@ -8,7 +8,6 @@ import numpy as np
 from scipy.sparse.linalg import LinearOperator, eigsh
 
 from deepmf.quadratic import Array
-from deepmf.threads import single_blas
 
 _LARGEST_GRAM = 1500
 """Up to this many rows, singular vectors come from the m x m Gram matrix; above, from Lanczos."""
@@ -19,12 +18,10 @@ def leading(
 ) -> tuple[Array, Array]:
     """The k leading left singular vectors and values of X, from X X' or from X X' v."""
     if m <= max(_LARGEST_GRAM, k + 1):
-        XXt = gram()
-        with single_blas():  # whose threads would change the last digits, and so the fit
-            values, U = np.linalg.eigh(XXt)
+        values, U = np.linalg.eigh(gram())
     else:
-        product = LinearOperator((m, m), matvec=lambda v: gram_times(v.reshape(-1)), dtype=float)
+        XXt = LinearOperator((m, m), matvec=lambda v: gram_times(v.reshape(-1)), dtype=float)
         # positive, as the first vector mostly is, and orthogonal to no one's columns
-        values, U = eigsh(product, k=k, v0=1 + np.random.default_rng(0).random(m))
+        values, U = eigsh(XXt, k=k, v0=1 + np.random.default_rng(0).random(m))
     top = np.argsort(values)[::-1][:k]
     return U[:, top], np.sqrt(np.maximum(values[top], 0))

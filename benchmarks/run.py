@@ -20,12 +20,12 @@ import time
 from dataclasses import asdict
 from pathlib import Path
 
-from . import machine, memory, peers, report, scaling, starts, sweeps
+from . import checkpoints, machine, memory, peers, report, scaling, starts, sweeps
 from .measure import CASES, Case, Result, Row, Size, Table
 from .peers import PEER_COLUMNS, PEER_TABLE
 
 ROOT = Path(__file__).resolve().parents[1]
-FAMILIES = (sweeps, peers, starts, memory, scaling)  # importing them registers their cases
+FAMILIES = (sweeps, peers, starts, memory, scaling, checkpoints)  # imported: their cases are known
 BUSY = 0.5
 """Load average above which someone else is using the machine."""
 

@@ -41,7 +41,14 @@ def test_code_blocks_run_in_order(page, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "module", ["deepmf.factorize", "deepmf.estimators", "deepmf.constraints.fixed", "deepmf.scan"]
+    "module",
+    [
+        "deepmf.factorize",
+        "deepmf.estimators",
+        "deepmf.constraints.fixed",
+        "deepmf.checkpoint",
+        "deepmf.scan",
+    ],
 )
 def test_docstring_examples(module):
     result = doctest.testmod(importlib.import_module(module))

@@ -18,6 +18,7 @@ FILES = sorted(SOURCE.rglob("*.py"))
 LEVELS = {
     "parameters": 0,
     "quadratic": 0,
+    "checkpoint": 1,
     "vectors": 1,
     "metrics": 0,
     "layout": 0,
@@ -35,6 +36,7 @@ LEVELS = {
     "sweep": 8,
     "momentum": 9,
     "growth": 8,
+    "fingerprint": 9,
     "fit": 10,
     "factorization": 10,
     "factorize": 11,
@@ -42,8 +44,8 @@ LEVELS = {
     "estimators": 12,
 }
 # Leaves that any level may use: they import nothing of the numerics.
-HELPERS = {"archives", "files", "foreign", "observed", "random_state", "stored", "threads"}
-HELPERS |= {"validation"}
+HELPERS = {"files", "foreign", "interruption", "observed", "random_state", "stored", "threads"}
+HELPERS |= {"archives", "validation"}
 
 
 def part(path: Path) -> str:

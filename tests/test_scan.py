@@ -205,6 +205,7 @@ def test_everything_is_plain_data():
         ([2, 3], {"seeds": 1}, "seeds must be an integer of at least 2"),
         ([2, 3], {"random_state": None}, "random_state must be an integer"),
         ([2, 3], {"weights": np.ones((30, 60))}, "scan sets weights itself"),
+        ([2, 3], {"checkpoint": "c"}, "scan sets checkpoint itself"),
         ([2, 3], {"model": "deep"}, "Unknown model"),
     ],
 )

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
+from deepmf.checkpoint import Checkpoint
 from deepmf.constraints import (
     Box,
     CappedSimplex,
@@ -30,6 +31,7 @@ __all__ = [
     "L1",
     "Box",
     "CappedSimplex",
+    "Checkpoint",
     "Constraint",
     "DataCentric",
     "DeepMF",

@@ -4,33 +4,13 @@ from __future__ import annotations
 
 import math
 import os
-import tokenize
 import zipfile
-import zlib
 from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-
-DAMAGED = (
-    LookupError,
-    ValueError,
-    TypeError,
-    EOFError,
-    NotImplementedError,
-    AttributeError,
-    ArithmeticError,
-    MemoryError,
-    RecursionError,
-    OSError,
-    zipfile.BadZipFile,
-    zlib.error,
-    tokenize.TokenError,
-    SyntaxError,
-)
-"""What files that are cut, damaged or something else raise in NumPy and its friends."""
 
 _PACKED = 250
 """Bytes that an honest file makes of one; counts and masks, mostly zeros, stay well below."""

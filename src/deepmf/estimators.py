@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from typing import Any, Self
 
@@ -15,6 +16,7 @@ from sklearn.base import (
 )
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
+from deepmf.checkpoint import Checkpoint
 from deepmf.dataset import Dataset
 from deepmf.factorization import Factorization, layer_number
 from deepmf.factorize import factorize
@@ -85,6 +87,8 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         Called after every sweep; a true return value stops the fit.
     device : str or torch.device, optional
         ``"cuda"``: work there, for `fit`, `transform` and `score`.
+    checkpoint : path or Checkpoint, optional
+        A file from which the same `fit` goes on after it was stopped or killed.
 
     Attributes
     ----------
@@ -137,6 +141,7 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         random_state: Any = None,
         callbacks: Callback | Sequence[Callback] | None = None,
         device: Any = None,
+        checkpoint: Checkpoint | str | os.PathLike[str] | None = None,
     ) -> None:
         self.ranks = ranks
         self.weights = weights
@@ -159,6 +164,7 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self.random_state = random_state
         self.callbacks = callbacks
         self.device = device
+        self.checkpoint = checkpoint
 
     def fit(self, X: Any, y: object = None, weights: Any = None) -> Self:
         """Fit the layers; y is ignored.
@@ -183,7 +189,7 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         M = check_matrix(A, sparse_ok=True, device=device, weights=weights)
         # Clones: parameters set after the fit must not change what was fitted.
         settings = {
-            name: value if name in ("init", "callbacks") else clone(value, safe=False)
+            name: value if name in ("init", "callbacks", "checkpoint") else clone(value, safe=False)
             for name, value in self.get_params(deep=False).items()
         }
         self.layer_ = layer_number(settings.pop("layer"), len(check_ranks(self.ranks)))

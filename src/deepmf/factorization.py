@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from deepmf.archives import DAMAGED, load_npz
-from deepmf.files import write_whole
+from deepmf.archives import load_npz
+from deepmf.files import UNREADABLE, write_whole
 from deepmf.foreign import Foreign, as_foreign, as_numpy
 from deepmf.history import History
 from deepmf.layout import Layout
@@ -29,6 +29,7 @@ from deepmf.threads import single_blas
 from deepmf.validation import check_matrix, check_scale, check_seen, check_whole
 
 _FORMAT = "deepmf factorization 1"
+
 _ENCODE_ITER = 20_000
 _ENCODE_TOL = 1e-8
 
@@ -46,7 +47,7 @@ class Factorization:
         data, see `numpy`.
     history : History
         Per sweep: objective, errors of both kinds per layer, time.
-    stop_reason : {"tol", "max_iter", "max_time", "callback", "diverged"}
+    stop_reason : {"tol", "max_iter", "max_time", "callback", "diverged", "interrupted"}
         Why the fit ended; only ``"trigeorgis"`` can diverge.
     weights : array
         Weight of each layer's term in the loss (lambda or mu), 1 for the first.
@@ -236,7 +237,7 @@ class Factorization:
                 f"{os.fspath(path)!r} was fitted with a class that is not deepmf's own. {error} "
                 f"Pass the class: Factorization.load(path, custom=[...])."
             ) from None
-        except DAMAGED as error:
+        except UNREADABLE as error:
             raise ValueError(
                 f"{os.fspath(path)!r} is not a whole deepmf factorization of this version "
                 f"({type(error).__name__}). Save it again with Factorization.save."

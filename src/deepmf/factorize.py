@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from typing import Any
 
+from deepmf.checkpoint import Checkpoint
 from deepmf.dataset import Dataset
 from deepmf.factorization import Factorization
+from deepmf.fingerprint import fingerprint
 from deepmf.fit import Callback, Control, Fit, fit
+from deepmf.foreign import Foreign
 from deepmf.growth import Given, check_given
 from deepmf.init import Start
 from deepmf.layout import Layout
@@ -42,6 +46,7 @@ def factorize(
     callbacks: Callback | Sequence[Callback] | None = None,
     panel_size: int | None = None,
     device: Any = None,
+    checkpoint: Checkpoint | str | os.PathLike[str] | None = None,
 ) -> Factorization:
     """Factor X into layers: X ~ W_1 H_1, W_1 ~ W_2 H_2, ..., W_{L-1} ~ W_L H_L.
 
@@ -105,6 +110,11 @@ def factorize(
     device : str or torch.device, optional
         ``"cuda"``: work there on X, which is sent once if there is room and else block by block;
         the factors come back in the kind that X is.
+    checkpoint : path or Checkpoint, optional
+        A file that is written every minute (``Checkpoint(path, interval=...)``: so many seconds),
+        and from which the same call goes on if the process was killed or interrupted, or stopped by
+        ``max_time`` or a callback: to the same result, bit for bit on as many threads. It is
+        removed when the fit has ended by itself. Not for Dask arrays.
 
     Returns
     -------
@@ -138,6 +148,12 @@ def factorize(
         augment=augment,
         callbacks=(callbacks,) if callable(callbacks) else callbacks,
     )
+    to_file = Checkpoint.of(checkpoint)
+    if to_file is not None and isinstance(data, Foreign) and data.lazy:
+        raise ValueError(
+            "checkpoint is not for Dask arrays, whose codes stay on the workers (which may be lost "
+            "without one); leave it out, or pass X.compute() if it fits in memory."
+        )
     check_whole(data, problem.layers[0].constraint_H)
     if panel_size is None and problem.layers[0].constraint_H.separable is None:
         panel_size = data.shape[1]  # a set that ties all columns of H_1 needs them in one panel
@@ -145,8 +161,20 @@ def factorize(
     if problem.nonnegative and not allow_negative:
         check_sign(data)
     with as_panels(data, panel_size) as panels:
-        starts = _starts(init, problem, panels)
-        done = fit(panels, problem, starts, control, generator(random_state))
+        starts, rng = _starts(init, problem, panels), generator(random_state)
+        if to_file is not None:
+            owner = fingerprint(
+                panels,
+                problem,
+                starts,
+                random_state,
+                augment=augment,
+                inner_iter=inner_iter,
+                inner_tol=inner_tol,
+                extrapolate=extrapolate,
+            )
+            to_file.bind(owner)
+        done = fit(panels, problem, starts, control, rng, to_file)
         return _result(done, panels, problem, layout)
 
 
@@ -162,7 +190,7 @@ def _starts(init: object, problem: Problem, panels: Panels) -> list[Start | Give
 
 
 def _result(done: Fit, panels: Panels, problem: Problem, layout: Layout) -> Factorization:
-    s, coding = done.state, done.coding
+    s = done.state
     return Factorization(
         W=[panels.own(W) for W in s.W],
         H=[panels.own(H) for H in (panels.get_codes(), *s.H[1:])],
@@ -171,6 +199,6 @@ def _result(done: Fit, panels: Panels, problem: Problem, layout: Layout) -> Fact
         start=done.start,
         weights=done.weights,
         problem=problem,
-        encoder=(coding.A, coding.G, coding.strength),
+        encoder=done.encoder,
         layout=layout,
     )

@@ -3,13 +3,35 @@
 from __future__ import annotations
 
 import os
+import struct
+import tokenize
+import zipfile
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import IO
 
+UNREADABLE = (
+    LookupError,
+    ValueError,
+    TypeError,
+    EOFError,
+    AttributeError,
+    RuntimeError,
+    MemoryError,
+    OverflowError,
+    OSError,
+    struct.error,
+    zipfile.BadZipFile,
+    zlib.error,
+    tokenize.TokenError,
+    SyntaxError,
+)
+"""What NumPy and its friends raise on files that are cut, damaged or something else."""
+
 
 def write_whole(target: Path, write: Callable[[IO[bytes]], object]) -> None:
-    """Write to a temporary name beside the target, then rename.
+    """Write to a temporary name beside the target, then rename, and see that both reach the disk.
 
     Parameters
     ----------
@@ -28,6 +50,23 @@ def write_whole(target: Path, write: Callable[[IO[bytes]], object]) -> None:
     try:
         with open(temporary, "wb") as file:
             write(file)
+            file.flush()
+            os.fsync(file.fileno())
         os.replace(temporary, target)
+        _keep_names(target.parent)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def _keep_names(folder: Path) -> None:
+    """Make a rename last through a loss of power, where the system lets folders be opened."""
+    try:
+        handle = os.open(folder, os.O_RDONLY)
+    except OSError:
+        return
+    try:
+        os.fsync(handle)
+    except OSError:  # a file system that does not know of it
+        pass
+    finally:
+        os.close(handle)

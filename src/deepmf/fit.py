@@ -6,29 +6,32 @@ import time
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any
 
 import numpy as np
 
+from deepmf.checkpoint import Checkpoint
+from deepmf.foreign import as_numpy
 from deepmf.growth import Given, add_layer
 from deepmf.history import History, Progress
 from deepmf.init import Start, StartError
+from deepmf.interruption import Interruption
 from deepmf.losses import Loss, Multilayer
 from deepmf.momentum import Momentum
-from deepmf.panels import Coding, Panels
+from deepmf.panels import Panels
 from deepmf.parameters import check_integer, check_number
 from deepmf.problem import Problem, check_against_data
 from deepmf.quadratic import Array
-from deepmf.state import State
-from deepmf.sweep import Sweep, squared_errors
+from deepmf.state import DataProducts, State
+from deepmf.sweep import Calibration, Sweep, first_coding, squared_errors
 from deepmf.threads import single_blas
 
 Callback = Callable[[Progress], object]
 """Called after every sweep; a true return value stops the fit."""
 
-_GRAVITY = ("tol", "max_iter", "max_time", "callback", "diverged")
+_GRAVITY = ("tol", "max_iter", "max_time", "callback", "interrupted", "diverged")
 
-_CUT = ("max_time", "callback")
+_CUT = ("max_time", "callback", "interrupted")
 """Reasons that end not only this run of sweeps but all that would follow."""
 
 _DIVERGED = 1e8
@@ -71,11 +74,48 @@ class Fit:
 
     state: State
     weights: Array
-    coding: Coding
+    encoder: tuple[Array, Array, float]
+    """A, G and the strength of the last `Coding`."""
     history: History
     stop_reason: str
     start: int
     """Which of the starts it came from."""
+
+
+@dataclass(eq=False)
+class _Stage:
+    """A run of sweeps over the same blocks."""
+
+    rows: list[Progress]
+    calibration: Calibration
+    reason: str | None = None
+    """Why it ended; None while it goes on."""
+
+
+@dataclass(frozen=True)
+class _Moment:
+    """Between two sweeps: everything that decides how the fit goes on."""
+
+    start: int
+    state: State
+    sizes: list[float]
+    codes: Any
+    codes_before: Any
+    stages: list[_Stage]
+    momentum: dict[str, Any] | None
+    like: list[Calibration]
+    best: Fit | None
+    best_codes: Any
+    random: Any
+    """The generator's state."""
+    time: float
+
+
+_RECORDS = (_Moment, _Stage, Fit, State, DataProducts, Calibration, History, Progress)
+
+
+class InterruptedWarning(UserWarning):
+    """The fit was interrupted, and its factors are those of the last whole sweep."""
 
 
 def fit(
@@ -84,98 +124,160 @@ def fit(
     starts: Sequence[Start | Given],
     control: Control,
     rng: np.random.Generator,
+    checkpoint: Checkpoint | None = None,
 ) -> Fit:
     """The fit from each start in turn; the one with the lowest objective.
 
-    All are weighted as the first one was when it began, so that their objectives compare.
+    All are weighted as the first one was when it began, so that their objectives compare. It goes
+    on from the checkpoint where there is one already, and leaves one where it was cut short.
     """
     check_against_data(problem, panels)
-    began = time.perf_counter()
-    best: Fit | None = None
-    codes = panels.get_codes()
-    like: list[_Stage] = []
-    failure: StartError | None = None
-    for number, start in enumerate(starts):
-        if best is not None and best.stop_reason in _CUT:
-            break
-        try:
-            stages, state = _fit_once(_Run(panels, problem, control, began), start, rng, like)
-        except StartError as error:
-            failure = error
-            continue
-        like = like or stages
-        done = _finished(problem, stages, state, number)
-        if best is None or not best.history.objective[-1] <= done.history.objective[-1]:
-            best, codes = done, panels.get_codes()
-    if best is None:
-        raise failure or StartError("There is no start to fit from.")
-    if panels.get_codes() is not codes:  # another start was fitted after the best one
-        panels.set_codes(codes)
+    saved: _Moment | None = None if checkpoint is None else checkpoint.load(_RECORDS)
+    with Interruption() as interruption:
+        run = _Run(panels, problem, control, rng, checkpoint, interruption)
+        best = run.from_each(starts, saved)
+    if panels.get_codes() is not run.best_codes:  # another start was fitted after the best one
+        panels.set_codes(run.best_codes)
+    if checkpoint is not None and best.stop_reason not in _CUT:
+        checkpoint.done()
+    if best.stop_reason == "interrupted":
+        _warn_interrupted(checkpoint)
     if best.stop_reason == "max_iter" and control.tol > 0 and control.max_iter > 0:
         _warn_not_converged(problem, control)
     return best
 
 
-def _fit_once(
-    run: _Run, start: Start | Given, rng: np.random.Generator, like: list[_Stage]
-) -> tuple[list[_Stage], State]:
-    """Algorithm 1 (multilayer) or Algorithms 2 and 3 (all layers in turn)."""
-    problem, control = run.problem, run.control
-    joint, depth = problem.loss.joint, len(problem.layers)
-    alone = control.augment if joint else control.max_iter
-    models: list[Sweep | None] = [stage.sweep for stage in like]
-    models = models or [None] * (depth + 1)
-    stages: list[_Stage] = []
-    for k in range(depth):
-        add_layer(run.panels, run.state, problem, start, rng)
-        run.sizes.append(float(np.sum(run.state.W[k] ** 2)))
-        if not joint or alone:
-            cut = any(stage.reason in _CUT for stage in stages)
-            limit, model = 0 if cut else alone, models[len(stages)]
-            stages.append(run.sweeps(Multilayer(), [k], limit, model, record=not joint))
-    if joint:
-        model = models[len(stages)]
-        stages.append(run.sweeps(problem.loss, range(depth), control.max_iter, model, record=True))
-    return stages, run.state
-
-
-def _finished(problem: Problem, stages: list[_Stage], state: State, start: int) -> Fit:
-    joint = problem.loss.joint
-    main = stages[-1:] if joint else stages
-    coder = main[0].sweep  # of the stage that coded the data
-    return Fit(
-        state,
-        coder.weights if joint else np.ones(state.depth),
-        coder.coding(),
-        History.of(main[0].rows) if joint else History.of_stages([s.rows for s in main]),
-        max((stage.reason for stage in main), key=_GRAVITY.index),
-        start,
-    )
-
-
-class _Stage(NamedTuple):
-    """A run of sweeps over the same blocks."""
-
-    rows: list[Progress]
-    reason: str
-    sweep: Sweep
-
-
 class _Run:
-    """The state of a fit and its clock."""
+    """A fit under way: the start it is at and the best one so far, and its clock."""
 
-    def __init__(self, panels: Panels, problem: Problem, control: Control, began: float) -> None:
-        self.panels, self.problem, self.control = panels, problem, control
-        self.state = State(panels.norm2)
-        self.sizes = [panels.norm2]  # ||W_{l-1}^(0)||^2, of each basis as it was first made
-        self.began = began
+    def __init__(
+        self,
+        panels: Panels,
+        problem: Problem,
+        control: Control,
+        rng: np.random.Generator,
+        checkpoint: Checkpoint | None,
+        interruption: Interruption,
+    ) -> None:
+        self.panels, self.problem, self.control, self.rng = panels, problem, control, rng
+        self.checkpoint, self.interruption = checkpoint, interruption
+        self.best: Fit | None = None
+        self.best_codes = panels.get_codes()
+        self.like: list[Calibration] = []  # of the first start's stages
+        self.began = time.perf_counter()
+        self._begin(0)
+
+    def _begin(self, start: int) -> None:
+        self.start = start
+        self.state = State(self.panels.norm2)
+        self.sizes = [self.panels.norm2]  # ||W_{l-1}^(0)||^2, of each basis as it was first made
+        self.stages: list[_Stage] = []
+        self.memory: dict[str, Any] | None = None  # of the momentum that is to go on
+
+    def from_each(self, starts: Sequence[Start | Given], saved: _Moment | None) -> Fit:
+        """The best of the fits from all starts, or from those that a saved moment leaves."""
+        failure: StartError | None = None
+        for number, start in enumerate(starts):
+            if saved is not None and number < saved.start:
+                continue
+            self._begin(number)
+            if saved is not None and number == saved.start:
+                self._recall(saved)
+            try:
+                self._grow(start)
+            except StartError as error:
+                failure = error
+                continue
+            self.like = self.like or [stage.calibration for stage in self.stages]
+            done, best = self._finished(), self.best
+            if best is None or not best.history.objective[-1] <= done.history.objective[-1]:
+                self.best = best = done
+                self.best_codes = self.panels.get_codes()
+            if done.stop_reason in _CUT:
+                return replace(best, stop_reason=done.stop_reason)
+        if self.best is None:
+            raise failure or StartError("There is no start to fit from.")
+        return self.best
+
+    def _grow(self, start: Start | Given) -> None:
+        """Algorithm 1 (multilayer) or Algorithms 2 and 3 (all layers in turn)."""
+        joint, depth = self.problem.loss.joint, len(self.problem.layers)
+        alone = self.control.augment if joint else self.control.max_iter
+        for k in range(depth):
+            if k == self.state.depth:  # else it was there when the fit was stopped
+                add_layer(self.panels, self.state, self.problem, start, self.rng)
+                self.sizes.append(float(np.sum(self.state.W[k] ** 2)))
+            if not joint or alone:
+                self._sweeps(k, Multilayer(), [k], alone, record=not joint)
+        if joint:
+            number, limit = depth if alone else 0, self.control.max_iter
+            self._sweeps(number, self.problem.loss, range(depth), limit, record=True)
+
+    def _finished(self) -> Fit:
+        joint, state = self.problem.loss.joint, self.state
+        main = self.stages[-1:] if joint else self.stages
+        loss = self.problem.loss if joint else Multilayer()
+        coding = first_coding(state, self.problem, loss, main[0].calibration)
+        reasons = [s.reason or "" for s in self.stages if s in main or s.reason in _CUT]
+        return Fit(
+            state,
+            main[0].calibration.weights if joint else np.ones(state.depth),
+            (coding.A, coding.G, coding.strength),
+            History.of(main[0].rows) if joint else History.of_stages([s.rows for s in main]),
+            max(reasons, key=_GRAVITY.index),
+            self.start,
+        )
+
+    def _keep(self, momentum: Momentum | None) -> None:
+        """Save this moment, between two sweeps."""
+        if self.checkpoint is None:
+            return
+        before = self.panels.get_before()
+        best = None if self.best is None else as_numpy(self.best_codes)
+        self.checkpoint.save(
+            _Moment(
+                start=self.start,
+                state=self.state,
+                sizes=self.sizes,
+                codes=as_numpy(self.panels.get_codes()),
+                codes_before=None if before is None else as_numpy(before),
+                stages=self.stages,
+                momentum=None if momentum is None else momentum.memory(),
+                like=self.like,
+                best=self.best,
+                best_codes=best,
+                random=self.rng.bit_generator.state,
+                time=time.perf_counter() - self.began,
+            )
+        )
+
+    def _recall(self, saved: _Moment) -> None:
+        """Be where the fit was at a saved moment."""
+        self.state, self.sizes, self.stages = saved.state, saved.sizes, saved.stages
+        self.memory, self.like = saved.momentum, saved.like
+        self.rng.bit_generator.state = saved.random
+        self.began = time.perf_counter() - saved.time
+        if saved.best is not None:
+            self.panels.set_codes(saved.best_codes)
+            self.best, self.best_codes = saved.best, self.panels.get_codes()
+        self.panels.set_codes(saved.codes)
+        if saved.codes_before is not None:
+            self.panels.set_before(saved.codes_before)
 
     @single_blas()
-    def sweeps(
-        self, loss: Loss, layers: Sequence[int], max_iter: int, like: Sweep | None, record: bool
-    ) -> _Stage:
-        """Sweep some layers until one of the stopping rules applies."""
-        c = self.control
+    def _sweeps(
+        self, number: int, loss: Loss, layers: Sequence[int], max_iter: int, record: bool
+    ) -> None:
+        """Sweep some layers until one of the stopping rules applies: the start's next stage.
+
+        A stage that was under way at a saved moment goes on; one that had ended stays as it is.
+        """
+        c, goes_on = self.control, number < len(self.stages)
+        if goes_on and self.stages[number].reason is not None:
+            return
+        like = self.stages[number].calibration if goes_on else None
+        if like is None and self.like:
+            like = self.like[number]
         sweep = Sweep(
             self.panels,
             self.state,
@@ -187,28 +289,35 @@ class _Run:
             c.inner_tol,
             like,
         )
-        rows: list[Progress] = []
-        fit_term = self._measure(sweep, rows)
-        reason = "max_iter"
+        cut = any(stage.reason in _CUT for stage in self.stages)
+        if not goes_on:
+            self.stages.append(_Stage([], sweep.calibration))
+            self._measure(sweep, self.stages[number].rows)
+        stage, rows = self.stages[number], self.stages[number].rows
         # Only a loss that sweeps decrease can tell of success, and multiplicative steps would
         # never leave the zeros that a step ahead makes.
         pays = c.extrapolate and loss.consistent and not self.problem.solver.keeps_zeros
         momentum = Momentum(sweep) if pays else None
-        for _ in range(max_iter):
+        if momentum is not None and self.memory is not None:
+            momentum.recall(self.memory)
+        self.memory = None
+        for _ in range(len(rows) - 1, 0 if cut else max_iter):
+            if self.checkpoint is not None and self.checkpoint.due:
+                self._keep(momentum)
             (momentum or sweep).run()
-            now = self._measure(sweep, rows)
+            fit_term = self._measure(sweep, rows)
             taken = momentum is None or rows[-1].objective <= rows[-2].objective
-            if taken:
-                fit_term = now
-            else:
+            if not taken:
                 rows[-1] = replace(rows[-2], sweep=rows[-1].sweep, time=rows[-1].time)
             if momentum is not None:
                 (momentum.succeeded if taken else momentum.failed)()
             stopped = self._stop_reason(rows, fit_term, loss.consistent, record, taken)
             if stopped is not None:
-                reason = stopped
-                break
-        return _Stage(rows, reason, sweep)
+                if stopped in _CUT:
+                    self._keep(momentum)
+                stage.reason = stopped
+                return
+        stage.reason = "max_iter"
 
     def _measure(self, sweep: Sweep, rows: list[Progress]) -> float:
         alone = len(sweep.layers) < len(self.problem.layers)
@@ -232,6 +341,8 @@ class _Run:
         decrease = rows[-2].objective - now.objective
         if record and [call for call in c.callbacks or () if call(now)]:
             return "callback"
+        if self.interruption.asked():
+            return "interrupted"
         if not consistent and not max(now.layer_errors.max(), now.data_errors.max()) < _DIVERGED:
             return "diverged"
         if c.max_time is not None and now.time >= c.max_time:
@@ -239,6 +350,19 @@ class _Run:
         if taken and c.tol > 0 and (decrease if consistent else abs(decrease)) <= c.tol * fit_term:
             return "tol"
         return None
+
+
+def _warn_interrupted(checkpoint: Checkpoint | None) -> None:
+    way = (
+        "Give factorize a checkpoint to be able to go on the next time."
+        if checkpoint is None
+        else f"The same call goes on from the checkpoint {str(checkpoint.path)!r}."
+    )
+    warnings.warn(
+        f"The fit was interrupted: these are the factors of its last whole sweep. {way}",
+        InterruptedWarning,
+        stacklevel=4,
+    )
 
 
 def _warn_not_converged(problem: Problem, control: Control) -> None:

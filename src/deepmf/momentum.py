@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from deepmf.quadratic import Array
 from deepmf.sweep import Block, Sweep
 
@@ -73,6 +75,21 @@ class Momentum:
         self._ceiling = self._beta
         self._beta *= _DECAY
         self._moving = False
+
+    def memory(self) -> dict[str, Any]:
+        """All that the next sweep depends on besides the state, as plain data."""
+        return {
+            "beta": self._beta,
+            "ceiling": self._ceiling,
+            "moving": self._moving,
+            "before": list(self._before.values()),
+        }
+
+    def recall(self, memory: dict[str, Any]) -> None:
+        """Go on as the one whose `memory` this was."""
+        self._beta, self._ceiling = memory["beta"], memory["ceiling"]
+        self._moving = memory["moving"]
+        self._before = dict(zip(self._before, memory["before"]))
 
     def _factors(self) -> dict[Block, Array]:
         """The factors that move, H_1 apart."""

@@ -7,7 +7,7 @@ import signal
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 from threadpoolctl import threadpool_limits
 
@@ -32,7 +32,8 @@ def in_parallel(
     jobs = min(jobs or os.cpu_count() or 1, len(tasks))
     show: Progress = progress or (lambda items, total: items)
     if jobs <= 1:
-        return list(show(map(work, tasks), len(tasks)))
+        with _on_interrupt(_raise):  # which no task may take for its own
+            return list(show(map(work, tasks), len(tasks)))
 
     import multiprocessing  # late: these load slowly
     from concurrent.futures.process import BrokenProcessPool, ProcessPoolExecutor
@@ -41,7 +42,7 @@ def in_parallel(
     others = multiprocessing.active_children()
     with ProcessPoolExecutor(jobs, mp_context=spawn, initializer=_one_thread) as pool:
         try:
-            with _uninterrupted():  # workers inherit it: Ctrl-C is for this process to handle
+            with _on_interrupt(signal.SIG_IGN):  # workers inherit it: this process handles it
                 futures = [pool.submit(work, task) for task in tasks]
             return list(show((future.result() for future in futures), len(tasks)))
         except BrokenProcessPool:
@@ -57,16 +58,20 @@ def in_parallel(
 
 
 @contextmanager
-def _uninterrupted() -> Iterator[None]:
-    """Ignore Ctrl-C for a moment, where this thread may say so."""
+def _on_interrupt(handler: Any) -> Iterator[None]:
+    """Handle Ctrl-C this way for a while, where this thread may say so."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    before = signal.signal(signal.SIGINT, handler)
     try:
         yield
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+def _raise(number: int, frame: object) -> NoReturn:
+    raise KeyboardInterrupt
 
 
 def _one_thread() -> None:

@@ -31,7 +31,7 @@ _SAME = 1.0
 _NOTHING = 1e-3
 """Share of ||W_1|| ||H_1|| below which a component carries next to nothing."""
 
-_OWN = ("ranks", "weights", "random_state", "callbacks", "panel_size")
+_OWN = ("ranks", "weights", "random_state", "callbacks", "panel_size", "checkpoint")
 """Arguments of `factorize` that a scan sets itself."""
 
 

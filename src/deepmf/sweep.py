@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -31,6 +31,14 @@ class Errors:
     """||X - W_l H_l...H_1||^2."""
 
 
+class Calibration(NamedTuple):
+    """What a sweep fixes when it is made."""
+
+    weights: Array
+    strengths_W: list[float]
+    strengths_H: list[float]
+
+
 def squared_errors(panels: Panels, s: State) -> Errors:
     """From traces where these keep their digits, from residuals where they would not.
 
@@ -47,6 +55,14 @@ def squared_errors(panels: Panels, s: State) -> Errors:
         data[doubtful] = panels.residuals2([bases[k] for k in doubtful])
     deeper = [np.sum((s.W[k - 1] - s.W[k] @ s.H[k]) ** 2) for k in range(1, s.depth)]
     return Errors(np.array([data[0], *deeper]), data)
+
+
+def first_coding(s: State, problem: Problem, loss: Loss, calibration: Calibration) -> Coding:
+    """H_1's problem."""
+    A, G = loss.first(s, calibration.weights)
+    layer = problem.layers[0]
+    strength = calibration.strengths_H[0]
+    return Coding(A, G, layer.constraint_H, layer.regularizer_H, strength)
 
 
 class Sweep:
@@ -66,7 +82,7 @@ class Sweep:
         layers: Sequence[int],
         inner_iter: int,
         inner_tol: float,
-        like: Sweep | None = None,
+        like: Calibration | None = None,
     ) -> None:
         self.panels, self.state, self.problem, self.loss = panels, state, problem, loss
         self.layers = layers
@@ -78,8 +94,7 @@ class Sweep:
         if like is None:
             self._calibrate(0.5 * np.asarray(sizes[: state.depth], dtype=float))
         else:
-            self.weights = like.weights
-            self.strengths_W, self.strengths_H = like.strengths_W, like.strengths_H
+            self.weights, self.strengths_W, self.strengths_H = like
         self.value_weights = np.where(np.isin(np.arange(state.depth), layers), self.weights, 0.0)
 
     def _calibrate(self, sizes: Array) -> None:
@@ -89,6 +104,11 @@ class Sweep:
         self.weights = self.loss.weights(own, sizes)
         self.strengths_W = [self._strength("W", k, own[k]) for k in range(self.state.depth)]
         self.strengths_H = [self._strength("H", k, own[k]) for k in range(self.state.depth)]
+
+    @property
+    def calibration(self) -> Calibration:
+        """Layer weights and penalty strengths."""
+        return Calibration(self.weights, self.strengths_W, self.strengths_H)
 
     @property
     def blocks(self) -> list[Block]:
@@ -121,12 +141,10 @@ class Sweep:
 
     def coding(self) -> Coding:
         """H_1's problem at the current state."""
-        A, G = self.loss.first(self.state, self.weights)
-        terms = () if self.panels.complete else self.loss.terms(self.state, self.weights)
-        layer = self.problem.layers[0]
-        return Coding(
-            A, G, layer.constraint_H, layer.regularizer_H, self.strengths_H[0], terms=tuple(terms)
-        )
+        coding = first_coding(self.state, self.problem, self.loss, self.calibration)
+        if self.panels.complete:
+            return coding
+        return replace(coding, terms=tuple(self.loss.terms(self.state, self.weights)))
 
     def objective(self, errors: Errors) -> float:
         """The loss plus the penalties of the layers being updated."""

@@ -11,7 +11,7 @@ def main() -> None:
     """Run the command line, or say what it needs."""
     for number in (signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)):
         if signal.getsignal(number) == signal.SIG_DFL:  # nohup ignores one of them
-            signal.signal(number, _end)
+            signal.signal(number, end)
     try:
         from deepmf.cli.app import app
     except ImportError as error:
@@ -19,6 +19,6 @@ def main() -> None:
     app()
 
 
-def _end(number: int, frame: object) -> NoReturn:
+def end(number: int, frame: object) -> NoReturn:
     """Leave by way of every ``finally``, so that nothing half-written stays."""
     sys.exit(128 + number)

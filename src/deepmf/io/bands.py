@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deepmf.archives import DAMAGED, load_npy
+from deepmf.archives import load_npy
+from deepmf.files import UNREADABLE
 from deepmf.io.base import UnreadableError
 
 _NANOMETRES = {
@@ -107,7 +108,7 @@ def read_wavelengths(path: str) -> NDArray[np.float64]:
             values = _column(Path(path).read_text(encoding="utf-8-sig"))
         if not (np.isfinite(values).all() and (values > 0).all()):
             raise ValueError("not all are positive")
-    except DAMAGED as error:
+    except UNREADABLE as error:
         raise UnreadableError(
             f"{path} holds no list of wavelengths ({type(error).__name__}): expected one positive "
             f"number per line, a table with a column of them, or a .npy file."

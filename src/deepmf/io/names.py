@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deepmf.archives import DAMAGED, load_npy, load_npz
+from deepmf.archives import load_npy, load_npz
 from deepmf.dataset import Dataset
+from deepmf.files import UNREADABLE
 from deepmf.io.base import Reading, UnreadableError
 
 
@@ -42,7 +43,7 @@ def read_names(source: str) -> NDArray[np.str_]:
         if path.suffix == ".npy":
             return load_npy(path).astype(np.str_).ravel()
         return np.array(path.read_text(encoding="utf-8-sig").splitlines(), dtype=np.str_)
-    except DAMAGED as error:
+    except UNREADABLE as error:
         raise UnreadableError(
             f"{source} holds no list of names ({type(error).__name__}): expected a text file with "
             f"one name per line, FILE.npy, or FILE.npz:ARRAY."

@@ -105,6 +105,14 @@ class Panels(ABC):
     def set_codes(self, H: Any) -> None:
         """Replace H_1."""
 
+    def get_before(self) -> Any:
+        """H_1 before the last update where the next one may step ahead from it, else None."""
+        return None
+
+    def set_before(self, H: Any) -> None:
+        """After `set_codes`: what `get_before` gave."""
+        raise NotImplementedError(f"{type(self).__name__} cannot go on from a checkpoint.")
+
     def own(self, M: Any) -> Any:
         """A NumPy array, or what `get_codes` gave, as results hold it: of the data's kind."""
         return M.astype(self.dtype, copy=False)

@@ -219,6 +219,14 @@ class ColumnPanels(Panels):
         """See `Panels.set_codes`."""
         self._take(np.array(H, dtype=self.dtype, order="C"))
 
+    def get_before(self) -> Array | None:
+        """See `Panels.get_before`."""
+        return self._before
+
+    def set_before(self, H: Array) -> None:
+        """See `Panels.set_before`."""
+        self._before = np.array(H, dtype=self.dtype, order="C")
+
     def _take(self, H: Array) -> None:
         self.H, self._before = H, None
 

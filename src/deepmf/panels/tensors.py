@@ -206,6 +206,16 @@ class TensorPanels(Panels):
         codes = self._zeros(*H.shape, self.type)
         self._take(codes.copy_(H if isinstance(H, torch.Tensor) else as_tensor(H)))
 
+    def get_before(self) -> torch.Tensor | None:
+        """See `Panels.get_before`."""
+        return self._other if self._behind else None
+
+    def set_before(self, H: Any) -> None:
+        """See `Panels.set_before`."""
+        now = self.H
+        self.set_codes(H)
+        self.H, self._other, self._behind = now, self.H, True
+
     def _take(self, H: torch.Tensor) -> None:
         """Have these codes, and none before them."""
         self.H, self._behind = H, False

@@ -15,6 +15,7 @@ _STOPPED = {
     "max_iter": "stopped by max_iter",
     "max_time": "stopped by max_time",
     "callback": "stopped by a callback",
+    "interrupted": "interrupted",
     "diverged": "stopped because it diverged",
 }
 

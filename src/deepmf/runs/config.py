@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
+from deepmf.checkpoint import Checkpoint
 from deepmf.factorize import factorize
 from deepmf.io import Reading
 from deepmf.names import known
@@ -115,6 +116,8 @@ class Config:
         for name in PATHS:
             if name in given:
                 given[name] = _beside(near, given[name], file)
+        if "checkpoint" in fit:
+            fit["checkpoint"] = _checkpoint(near, fit["checkpoint"], file)
         if "image" in given:
             given["image"] = _shape(given["image"], file)
         if not isinstance(fit.get("allow_negative", False), bool):
@@ -122,6 +125,11 @@ class Config:
                 f"{file}: allow_negative must be true or false, got {fit['allow_negative']!r}."
             )
         return cls(path, truths, fixed, scale, Reading(**given), fit)
+
+    @property
+    def checkpoint(self) -> Checkpoint | None:
+        """The checkpoint that the settings ask for."""
+        return Checkpoint.of(self.fit.get("checkpoint"))
 
     def updated(self, **settings: Any) -> Config:
         """With other settings of the fit; those that are None stay as they are."""
@@ -191,6 +199,13 @@ def _beside(folder: Path, path: Any, file: Path) -> str:
     if not path or path.startswith("dataset:"):
         return path
     return str(folder / os.path.expanduser(path))
+
+
+def _checkpoint(folder: Path, given: Any, file: Path) -> Any:
+    """A path, or a table with one, beside the file."""
+    if not isinstance(given, dict):
+        return _beside(folder, given, file)
+    return {**given, "path": _beside(folder, given.get("path", ""), file)}
 
 
 def _is_text(name: str) -> bool:

@@ -13,12 +13,13 @@ from typing import Any
 
 import numpy as np
 
+from deepmf.checkpoint import Checkpoint
 from deepmf.constraints import Constraint, Fixed, Nonnegative
 from deepmf.dataset import Dataset, Truth
 from deepmf.datasets import catalogue
 from deepmf.factorization import Factorization
 from deepmf.factorize import factorize
-from deepmf.fit import Callback
+from deepmf.fit import Callback, InterruptedWarning
 from deepmf.io import read
 from deepmf.io.truth import read_truth
 from deepmf.names import resolve
@@ -51,7 +52,12 @@ def open_data(config: Config) -> Dataset:
     return replace(data, X=scaled(data.X, config.scale))
 
 
-def execute(config: Config, data: Dataset | None = None, callbacks: Sequence[Callback] = ()) -> Run:
+def execute(
+    config: Config,
+    data: Dataset | None = None,
+    callbacks: Sequence[Callback] = (),
+    checkpoint: Checkpoint | None = None,
+) -> Run:
     """Fit the data as the settings say.
 
     Parameters
@@ -62,19 +68,23 @@ def execute(config: Config, data: Dataset | None = None, callbacks: Sequence[Cal
         What `open_data` gave, where it has been opened already.
     callbacks : sequence of callables
         Called after every sweep, as in `factorize`.
+    checkpoint : Checkpoint, optional
+        As in `factorize`; the one in the settings is for one fit alone, and is left to the caller.
     """
     data = open_data(config) if data is None else data
-    arguments: dict[str, Any] = {"random_state": 0, **config.arguments()}
+    arguments: dict[str, Any] = {"random_state": 0, **config.arguments(), "checkpoint": None}
     if config.fixed is not None:
         arguments["constraint_W"] = _with_held(config.fixed, data, arguments)
     began = time.perf_counter()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        f = factorize(data.X, **arguments, callbacks=list(callbacks))
+        given = {**arguments, "callbacks": list(callbacks), "checkpoint": checkpoint}
+        f = factorize(data.X, **given)
     f = replace(f, layout=data.layout)
     seconds = time.perf_counter() - began
     truth = truth_by_layer(data, f.ranks)
-    notes = [*dict.fromkeys(str(w.message) for w in caught), *advice(f)]
+    said = [w.message for w in caught if not issubclass(w.category, InterruptedWarning)]
+    notes = [*dict.fromkeys(map(str, said)), *advice(f)]
     if config.truth:
         notes += unused(data, truth, f.ranks)
     return Run(

@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deepmf.archives import DAMAGED, load_npy, load_npz
+from deepmf.archives import load_npy, load_npz
 from deepmf.dataset import Truth
 from deepmf.factorization import Factorization
+from deepmf.files import UNREADABLE
 from deepmf.io import FORMATS
 from deepmf.io.numpy_files import write_codes
 from deepmf.io.spectral_library import write_library
@@ -82,7 +83,7 @@ def load_run(folder: Path) -> Run:
             residual=_load_residual(folder / _RESIDUAL, f),
             notes=[str(note) for note in summary["notes"]],
         )
-    except DAMAGED as error:
+    except UNREADABLE as error:
         raise ValueError(
             f"{str(folder)!r} is not a whole run of deepmf ({type(error).__name__}: {error})."
         ) from None

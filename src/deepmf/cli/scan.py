@@ -84,7 +84,7 @@ def scan(
         fit = settings.arguments()
         for name in ("ranks", "random_state", "weights"):  # NaN is missing in every scan
             fit.pop(name, None)
-        opened = open_data(settings)
+        opened = open_data(settings.updated(weights="observed"))
         if not quiet:
             m, n = opened.X.shape
             say(f"{printable(opened.name)}: {m} features x {n} samples")

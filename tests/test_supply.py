@@ -41,8 +41,9 @@ def test_builds_are_the_same_byte_for_byte_and_whole(tmp_path):
     first, second = build(tmp_path / "a"), build(tmp_path / "b")
     assert [file.name for file in first] == [file.name for file in second]
     assert [file.read_bytes() for file in first] == [file.read_bytes() for file in second]
-    sdist, wheel = first
-    inside = set(zipfile.ZipFile(wheel).namelist())
+    wheel, sdist = first
+    with zipfile.ZipFile(wheel) as archive:
+        inside = set(archive.namelist())
     source = ROOT / "src"
     wanted = {
         str(file.relative_to(source))
@@ -51,6 +52,6 @@ def test_builds_are_the_same_byte_for_byte_and_whole(tmp_path):
     }
     assert wanted <= inside
     assert not [name for name in inside if not re.match(r"deepmf(-[\d.]+\.dist-info)?/", name)]
-    with tarfile.open(sdist) as archive:
-        names = archive.getnames()
+    with tarfile.open(sdist) as source_archive:
+        names = source_archive.getnames()
     assert not [n for n in names if re.search(r"__pycache__|\.nb[ic]$|\.npz$|\.mat$", n)]

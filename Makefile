@@ -2,13 +2,17 @@
 # make test   set up .venv, install, lint, type-check and run the tests
 # make lint   ruff and mypy alone
 # make docs   build the site, run its examples
+# make fuzz   damage files of every kind and read them, for a minute (FUZZ_SECONDS=600: for ten)
+# make soak   fuzz and draw fits at random for SOAK_MINUTES, ten if not said; writes soak.json
+# make test-minimal   the core tests on the oldest versions that pyproject.toml allows
+# make dist   the wheel and the source archive, the same byte for byte every time
 # make bench  time deepmf beside its peers, about ten minutes (make bench BENCH=--quick: a trial)
 
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 
-.PHONY: setup demo test lint docs bench uncache clean
+.PHONY: setup demo test lint docs fuzz soak test-minimal dist bench uncache clean
 
 setup: $(VENV)/.ready
 
@@ -38,6 +42,34 @@ $(VENV)/.docs: $(VENV)/.ready
 docs: $(VENV)/.docs
 	$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
 
+FUZZ_SECONDS ?= 60
+SOAK_MINUTES ?= 10
+
+fuzz: setup
+	$(BIN)/python tests/hostile/fuzz.py --seconds $(FUZZ_SECONDS) --seed $$(date +%s)
+
+soak: setup
+	$(BIN)/python tests/soak.py --minutes $(SOAK_MINUTES)
+
+# What needs no other library than the five that deepmf itself needs.
+CORE := tests/conformance tests/init tests/properties $(addprefix tests/test_,fit.py bad_input.py \
+	factorization.py panels.py quadratic.py sweep.py threads.py vectors.py stored.py starts.py \
+	steps.py metrics.py momentum.py)
+
+.venv-minimal/.ready: requirements/minimal.txt pyproject.toml
+	$(PYTHON) -m venv .venv-minimal
+	.venv-minimal/bin/python -m pip install --quiet --requirement requirements/minimal.txt
+	.venv-minimal/bin/python -m pip install --quiet pytest pytest-xdist hypothesis --editable .
+	touch $@
+
+test-minimal: .venv-minimal/.ready
+	.venv-minimal/bin/python -m pytest -n 2 -q $(CORE)
+
+dist: setup
+	rm -rf dist
+	SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(BIN)/python -m hatchling build
+	cd dist && sha256sum *
+
 # Peers that cannot be installed are reported as not available. nn-fac asks for a tensorly of 2021
 # but works with the present one.
 $(VENV)/.bench: $(VENV)/.ready
@@ -53,4 +85,4 @@ uncache:
 	find src -name '*.nb[ci]' -delete
 
 clean:
-	rm -rf $(VENV) demo dist build
+	rm -rf $(VENV) .venv-minimal demo dist build soak.json

@@ -45,7 +45,7 @@ LEVELS = {
 }
 # Leaves that any level may use: they import nothing of the numerics.
 HELPERS = {"files", "foreign", "interruption", "observed", "random_state", "stored", "threads"}
-HELPERS |= {"validation"}
+HELPERS |= {"archives", "validation"}
 
 
 def part(path: Path) -> str:

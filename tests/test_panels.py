@@ -116,7 +116,7 @@ def test_begin_is_the_projected_least_squares_solution(width, kind, dtype, const
     W = basis()
     p = panels(X, kind, width)
     p.begin(Coding(W.T @ W, W, constraint))
-    expected = constraint.project(np.linalg.lstsq(W, X.astype(float))[0])
+    expected = constraint.project(np.linalg.lstsq(W, X.astype(float), rcond=None)[0])
     atol = 1e-10 if dtype == np.float64 else 1e-4
     np.testing.assert_allclose(p.get_codes(), expected, atol=atol)
     assert p.get_codes().dtype == dtype
@@ -137,7 +137,7 @@ def test_begin_can_be_made_positive(width, kind):
     W = basis()
     p = panels(matrix(), kind, width)
     p.begin(Coding(W.T @ W, W, Nonnegative()), positive=True)
-    plain = np.linalg.lstsq(W, matrix())[0]
+    plain = np.linalg.lstsq(W, matrix(), rcond=None)[0]
     assert plain.min() < 0
     assert p.get_codes().min() > 0
     large = plain > np.abs(plain).mean()
@@ -151,7 +151,7 @@ def test_begin_projects_a_whole_set_at_once(width, kind):
     constraint = GroupedSparse(0.5)
     p = panels(matrix(), kind, width)
     p.begin(Coding(W.T @ W, W, constraint))
-    expected = constraint.project(np.linalg.lstsq(W, matrix())[0])
+    expected = constraint.project(np.linalg.lstsq(W, matrix(), rcond=None)[0])
     np.testing.assert_allclose(p.get_codes(), expected, atol=1e-9)
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from deepmf.archives import load_npz
 from deepmf.files import UNREADABLE, write_whole
 from deepmf.foreign import Foreign, as_foreign, as_numpy
 from deepmf.history import History
@@ -215,11 +216,7 @@ class Factorization:
             Your own constraints, regularisers, losses and solvers that the fit used.
         """
         try:
-            with (
-                open(_with_suffix(path), "rb") as handle,
-                np.load(handle, allow_pickle=False) as file,
-            ):
-                arrays = {name: file[name] for name in file.files}
+            arrays = load_npz(_with_suffix(path))
             meta = json.loads(str(arrays["meta"]))
             if meta["format"] != _FORMAT:
                 raise KeyError("format")

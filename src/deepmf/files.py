@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import struct
+import tokenize
 import zipfile
 import zlib
 from collections.abc import Callable
@@ -23,6 +24,8 @@ UNREADABLE = (
     struct.error,
     zipfile.BadZipFile,
     zlib.error,
+    tokenize.TokenError,
+    SyntaxError,
 )
 """What NumPy and its friends raise on files that are cut, damaged or something else."""
 

@@ -19,10 +19,10 @@ def exact_distance(V, x):
         if not len(S):
             continue
         F = V[:, S]
-        candidates = [np.linalg.lstsq(F, x)[0]]
+        candidates = [np.linalg.lstsq(F, x, rcond=None)[0]]
         # on the face sum h = 1: h = h_0 + N y, with N spanning the vectors of sum zero
         last = F[:, -1]
-        y = np.linalg.lstsq(F[:, :-1] - last[:, None], x - last)[0]
+        y = np.linalg.lstsq(F[:, :-1] - last[:, None], x - last, rcond=None)[0]
         candidates.append(np.append(y, 1 - y.sum()))
         for h in candidates:
             if h.min() >= -1e-12 and h.sum() <= 1 + 1e-12:

@@ -9,8 +9,9 @@ import pytest
 from scipy import sparse
 
 import deepmf.io.arrange as module
+from deepmf.archives import check_length, check_room
 from deepmf.io import Reading, UnreadableError, Variable
-from deepmf.io.arrange import check_length, check_room, from_cube, from_matrix, names_array
+from deepmf.io.arrange import from_cube, from_matrix, names_array
 from deepmf.io.bands import (
     as_wavelengths,
     band_numbers,

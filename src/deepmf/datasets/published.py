@@ -198,7 +198,7 @@ def _urban_small(
 ) -> tuple[Array, tuple[int, int], list[Truth | None]]:
     """The reduced scene: X, shape, and M, A, names of each number of materials."""
     try:
-        with path.open("rb") as opened, np.load(opened) as file:
+        with path.open("rb") as opened, np.load(opened, allow_pickle=False) as file:
             saved: dict[str, Any] = dict(file)
         rows, cols = (int(v) for v in saved.get("shape", (77, 77)))
     except Exception as error:  # a broken archive fails in as many ways as a broken .mat

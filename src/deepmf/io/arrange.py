@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-import os
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from deepmf.archives import times
 from deepmf.dataset import Dataset
 from deepmf.factorization import Factorization
 from deepmf.foreign import Foreign, as_foreign
@@ -24,6 +23,10 @@ from deepmf.stored import Stored, as_stored
 _PLAIN = Layout()
 _BLOCK = 1 << 24
 """Entries looked at together when missing values are sought."""
+
+_SURELY_FINE = 10**6
+_EMPTY = 100
+"""Rows or columns per entry, above the number that is surely fine, that make a size absurd."""
 
 Rows = Literal["features", "samples"]
 
@@ -103,6 +106,8 @@ def from_matrix(
             f"{path} holds an array of shape {A.shape}; expected a matrix or a cube."
         )
     check_numbers(path, A)
+    if sparse.issparse(A):
+        _check_sparse(path, A)
     X = A.T if _rows(A.shape, reading, rows, wavelengths, layout) == "samples" else A
     layout = _with_picture(path, X.shape, reading, layout)
     if layout.kind == "scene" and not sparse.issparse(X):
@@ -156,34 +161,19 @@ def check_numbers(path: Path, A: Any) -> None:
         raise UnreadableError(f"{path} is empty: its array is {times(A.shape)}.")
 
 
-def check_length(path: Path, shape: Sequence[int], dtype: Any, there: int) -> None:
-    """Refuse a file with fewer bytes than its header promises, before anything is allocated."""
-    if min(shape, default=1) < 1:
-        raise UnreadableError(f"{path} is empty: its array is {times(shape)}.")
-    promised = math.prod(shape) * np.dtype(dtype).itemsize
-    if promised > there:
+def check_sparse_size(path: Path, shape: Sequence[int], entries: int) -> None:
+    """Refuse a sparse matrix that is nearly all empty rows or columns: each costs memory later."""
+    if max(shape) > max(_SURELY_FINE, _EMPTY * entries):
         raise UnreadableError(
-            f"{path} is too short: {times(shape)} values of type {np.dtype(dtype)} take {promised} "
-            f"bytes, but it has {there}. It may be truncated; get or write it again."
+            f"{path} claims {times(shape)} with {entries} entries, which cannot be true of a "
+            f"matrix of data. It may be damaged; get or write it again."
         )
 
 
-def check_room(path: Path, shape: Sequence[int], dtype: Any) -> None:
-    """Refuse an array larger than this machine's memory, before anything is allocated."""
-    if not hasattr(os, "sysconf"):
-        return
-    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    promised = math.prod(shape) * np.dtype(dtype).itemsize
-    if promised > memory:
-        raise UnreadableError(
-            f"{path} does not fit in memory: {times(shape)} values of type {np.dtype(dtype)} take "
-            f"{promised / 2**30:.3g} GiB, and this machine has {memory / 2**30:.3g}."
-        )
-
-
-def times(shape: Sequence[int]) -> str:
-    """``3 x 4 x 5``."""
-    return " x ".join(map(str, shape))
+def _check_sparse(path: Path, A: Any) -> None:
+    check_sparse_size(path, A.shape, A.nnz)
+    if hasattr(A, "check_format"):
+        A.check_format(full_check=True)  # a damaged index would reach outside
 
 
 def names_array(names: Iterable[Any] | None) -> NDArray[np.str_] | None:

@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from deepmf.archives import load_npy
+from deepmf.files import UNREADABLE
 from deepmf.io.base import UnreadableError
 
 _NANOMETRES = {
@@ -101,12 +103,12 @@ def read_wavelengths(path: str) -> NDArray[np.float64]:
         raise FileNotFoundError(f"There is no file {path!r} with wavelengths.")
     try:
         if Path(path).suffix == ".npy":
-            values = np.load(path, mmap_mode="r", allow_pickle=False).astype(np.float64).ravel()
+            values = load_npy(Path(path)).astype(np.float64).ravel()
         else:
             values = _column(Path(path).read_text(encoding="utf-8-sig"))
         if not (np.isfinite(values).all() and (values > 0).all()):
             raise ValueError("not all are positive")
-    except (ValueError, TypeError, OSError, EOFError) as error:
+    except UNREADABLE as error:
         raise UnreadableError(
             f"{path} holds no list of wavelengths ({type(error).__name__}): expected one positive "
             f"number per line, a table with a column of them, or a .npy file."

@@ -9,13 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Literal, NamedTuple
 
+from deepmf.archives import UnreadableError as UnreadableError
 from deepmf.dataset import Dataset
 from deepmf.factorization import Factorization
-
-
-class UnreadableError(ValueError):
-    """A file that cannot be used, with a sentence that says why and what to do."""
-
 
 _TEXTS = ("variable", "wavelengths", "bad_bands", "features", "samples", "index", "drop")
 _ANSWERS = {"rows": ("features", "samples"), "bands": ("first", "last"), "order": ("C", "F")}
@@ -92,6 +88,7 @@ class Variable(NamedTuple):
     name: str
     shape: tuple[int, ...]
     dtype: str
+    dense: bool = True
 
 
 class Format(ABC):

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from deepmf.archives import check_room
 from deepmf.dataset import Dataset
 from deepmf.io.arrange import (
     check_numbers,
-    check_room,
     from_cube,
     from_matrix,
     is_lazy,

@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from deepmf.archives import check_length
 from deepmf.dataset import Dataset
 from deepmf.factorization import Factorization
-from deepmf.io.arrange import check_length, from_cube, from_matrix, maps, names_array
+from deepmf.io.arrange import from_cube, from_matrix, maps, names_array
 from deepmf.io.bands import as_wavelengths
 from deepmf.io.base import Format, Reading, UnreadableError
 from deepmf.io.numpy_files import write_codes
@@ -27,7 +28,8 @@ _AXES = {"bsq": (1, 2, 0), "bil": (0, 2, 1), "bip": (0, 1, 2)}
 
 _KEPT: tuple[str, ...] = ("map info", "coordinate system string", "projection info", "x start")
 _KEPT += ("y start", "pixel size", "geo points", "rpc info", "sensor type", "acquisition time")
-_FIELD = re.compile(r"^[ \t]*([^;={}\s][^={}\n]*?)[ \t]*=[ \t]*(\{[^}]*\}|[^{\n]*)", re.MULTILINE)
+_FIELD = re.compile(r"^[ \t]*+([^;={}\s][^={}\n]*+)=[ \t]*+(\{[^{}]*+\}|[^{\n]*+)", re.MULTILINE)
+"""No part gives back what it took: a header of any length is read once."""
 
 Header = Mapping[str, str]
 
@@ -102,7 +104,7 @@ def read_header(path: Path) -> dict[str, str]:
     text = path.read_bytes().decode("utf-8", errors="replace").removeprefix("\ufeff")
     if not text.startswith("ENVI"):
         raise UnreadableError(f"{path} is not an ENVI header: it does not begin with ENVI.")
-    return {key.lower(): value.strip() for key, value in _FIELD.findall(text)}
+    return {key.strip().lower(): value.strip() for key, value in _FIELD.findall(text)}
 
 
 def write_raw(path: Path, bands: NDArray, header: Header, kind: str = "ENVI Standard") -> None:

@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from deepmf.archives import check_room
 from deepmf.dataset import Dataset
 from deepmf.factorization import Factorization
-from deepmf.io.arrange import check_room, from_cube, maps, names_array
+from deepmf.io.arrange import from_cube, maps, names_array
 from deepmf.io.bands import in_nanometres, names_wavelengths, wavelength_in
 from deepmf.io.base import Format, Reading, need
 from deepmf.layout import Layout

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
@@ -11,11 +12,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from deepmf.archives import check_room
 from deepmf.dataset import Dataset
 from deepmf.factorization import Factorization
 from deepmf.io.base import Format, Reading, UnreadableError, Variable, need
 from deepmf.io.choose import choose
 from deepmf.io.dataarrays import arrange, codes_to_dataarray, from_dataarray, plain
+from deepmf.io.hdf5 import check_hdf5
 from deepmf.io.mat import begins, is_hdf5
 
 if TYPE_CHECKING:
@@ -73,7 +76,8 @@ class NetCdf(Format):
     def _open(self, path: Path, xr: Any, options: Mapping[str, Any]) -> Groups:
         if path.is_file() and is_hdf5(path):
             need("h5netcdf", "cubes", "Reading NetCDF files")
-            need("h5py", "cubes", "Reading NetCDF files").File(path, "r").close()  # is it whole?
+            with need("h5py", "cubes", "Reading NetCDF files").File(path, "r") as file:
+                check_hdf5(path, file)
             return xr.open_groups(path, engine="h5netcdf", **options)
         if path.is_file() and begins(path, b"CDF"):
             whole = BytesIO(path.read_bytes())  # SciPy leaves a broken file open
@@ -92,6 +96,7 @@ class Zarr(NetCdf):
         need("zarr", "cubes", "Reading Zarr stores")
         if not path.is_dir():
             raise UnreadableError(f"{path} is not a Zarr store: that is a folder.")
+        _check_store(path)
         try:
             return xr.open_groups(path, engine="zarr", consolidated=False, **options)
         except (OSError, LookupError, ValueError) as error:
@@ -102,6 +107,20 @@ class Zarr(NetCdf):
 
     def _save(self, ds: xarray.Dataset, path: Path) -> None:
         ds.to_zarr(path, mode="w", zarr_format=2, consolidated=True)
+
+
+def _check_store(path: Path) -> None:
+    """Refuse pickled objects, and lists and chunks too large for the store."""
+    for file in (*path.rglob(".zarray"), *path.rglob("zarr.json")):
+        said = json.loads(file.read_text(encoding="utf-8"))
+        if 'pickle"' in json.dumps(said):
+            raise UnreadableError(
+                f"{path} holds Python objects, which deepmf does not load; save numbers instead."
+            )
+        shape = said.get("shape", ())
+        grid = said.get("chunk_grid", {}).get("configuration", {}).get("chunk_shape", ())
+        for size in (said.get("chunks", grid), shape if len(shape) <= 1 else ()):
+            check_room(path, size, np.float64)
 
 
 # --- groups and attributes -----------------------------------------------------------------------

@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import sparse
 
+from deepmf.archives import check_length, check_room
 from deepmf.dataset import Dataset
 from deepmf.factorization import Factorization
-from deepmf.io.arrange import check_length, check_room, from_matrix, names_array
+from deepmf.io.arrange import from_matrix, names_array
 from deepmf.io.base import Format, Reading, UnreadableError, Variable, need
 from deepmf.io.choose import choose
+from deepmf.io.hdf5 import check_hdf5
 from deepmf.layout import Layout
 
 if TYPE_CHECKING:
@@ -50,6 +52,7 @@ class H5ad(Format):
         """See `Format.variables`: X and the layers."""
         _, h5py = _libraries("Reading .h5ad files")
         with h5py.File(path, "r") as file:
+            check_hdf5(path, file)
             nodes = {"X": file["X"]} if "X" in file else {}
             nodes |= dict(file["layers"]) if "layers" in file else {}
             nodes = {
@@ -66,7 +69,7 @@ class H5ad(Format):
         """
         ad, h5py = _libraries("Writing .h5ad files")
         source = Path(f.layout.header.get("path", "result.h5ad"))
-        target = folder / source.name
+        target = folder / (source.name if source.suffix == ".h5ad" else "result.h5ad")
         if _fits(source, f.layout):
             shutil.copyfile(source, target)
         else:
@@ -95,8 +98,6 @@ def _arrange(path: Path, A: Any, adata: AnnData, reading: Reading) -> Dataset:
             f"{path}: obs are samples and var are features in AnnData; turn the object (adata.T)."
         )
     A = A if sparse.issparse(A) else np.asarray(A)
-    if hasattr(A, "check_format"):
-        A.check_format(full_check=True)  # a damaged index would reach outside
     layout = Layout(
         features=names_array(adata.var_names),
         samples=names_array(adata.obs_names),

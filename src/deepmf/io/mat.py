@@ -11,12 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from deepmf.archives import check_room
 from deepmf.dataset import Dataset
 from deepmf.factorization import Factorization
-from deepmf.io.arrange import check_room, from_cube, from_matrix, maps
+from deepmf.io.arrange import from_cube, from_matrix, maps
 from deepmf.io.bands import find_wavelengths
 from deepmf.io.base import Format, Reading, UnreadableError, Variable, need
 from deepmf.io.choose import choose
+from deepmf.io.hdf5 import check_hdf5
 from deepmf.io.mat_tags import check_tags
 from deepmf.layout import Layout
 
@@ -44,12 +46,14 @@ class Mat(Format):
             raise UnreadableError(
                 f"{path}: {name} is a {found[name].dtype} of MATLAB's; expected numbers."
             )
-        check_room(path, found[name].shape, found[name].dtype)
         numbers = [
             v.name
             for v in found.values()
             if v.dtype in _TYPES.values() and max(v.shape, default=1) == int(np.prod(v.shape))
         ]
+        for v in (found[name], *(found[n] for n in numbers)):
+            if v.dense:
+                check_room(path, v.shape, v.dtype)
         parts = load(path, {name, *numbers})
         A = parts.pop(name, None)
         if A is None:
@@ -66,12 +70,14 @@ class Mat(Format):
         """See `Format.variables`; only headers are read."""
         if is_hdf5(path):
             with need("h5py", "cubes", "Reading MATLAB 7.3 files").File(path, "r") as file:
+                check_hdf5(path, file)
                 return [_describe(name, node) for name, node in file.items() if name[0] != "#"]
         from scipy.io import whosmat
 
         check_tags(path)
         return [
-            Variable(name, shape, _TYPES.get(kind, kind)) for name, shape, kind in whosmat(path)
+            Variable(name, shape, _TYPES.get(kind, kind), kind != "sparse")
+            for name, shape, kind in whosmat(path)
         ]
 
     def write(self, folder: Path, f: Factorization, names: Sequence[Sequence[str]]) -> None:
@@ -117,6 +123,7 @@ def load(path: Path, names: Collection[str] | None = None) -> dict[str, Any]:
         # text alone is SciPy's own: its header, and errors in place of variables
         return {name: value for name, value in found.items() if isinstance(value, _Array)}
     with need("h5py", "cubes", "Reading MATLAB 7.3 files").File(path, "r") as file:
+        check_hdf5(path, file)
         wanted = list(file) if names is None else list(names)
         parts = {name: _values(file, file[name]) for name in wanted if name[0] != "#"}
     return {name: part for name, part in parts.items() if part is not None}
@@ -153,7 +160,8 @@ def _picture(parts: dict[str, Any], shape: tuple[int, ...]) -> tuple[int, int] |
 def _describe(name: str, node: Any) -> Variable:
     """An HDF5 node as MATLAB sees it: dimensions the other way round."""
     if "MATLAB_sparse" in node.attrs:
-        return Variable(name, (int(node.attrs["MATLAB_sparse"]), len(node["jc"]) - 1), "float64")
+        shape = (int(node.attrs["MATLAB_sparse"]), len(node["jc"]) - 1)
+        return Variable(name, shape, "float64", dense=False)
     kind = node.attrs.get("MATLAB_class", b"")
     kind = kind.decode() if isinstance(kind, bytes) else str(kind)
     if not hasattr(node, "dtype"):

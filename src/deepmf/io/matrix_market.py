@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+import shutil
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 from typing import Any
 
 import numpy as np
@@ -15,17 +17,14 @@ from scipy import sparse
 
 from deepmf.dataset import Dataset
 from deepmf.factorization import Factorization
-from deepmf.io.arrange import check_numbers, from_matrix
+from deepmf.io.arrange import check_numbers, check_sparse_size, from_matrix
 from deepmf.io.base import Format, Reading, UnreadableError
 from deepmf.io.tables import open_text, write_tables
 from deepmf.layout import Layout
 
+_READ = 1 << 20
 _INFLATION = 1100
 """Bytes that gzip can make of one, at most."""
-
-_SURELY_FINE = 10**6
-_EMPTY = 100
-"""Rows or columns per entry, above the number that is surely fine, that make a size absurd."""
 
 
 class MatrixMarket(Format):
@@ -40,10 +39,9 @@ class MatrixMarket(Format):
 
     def read(self, path: Path, reading: Reading) -> Dataset:
         """See `Format.read`; sparse data stay sparse."""
-        from scipy.io import mmread
-
+        ended = _is_ended(path)
         _check_size(path)
-        A: Any = mmread(path)
+        A = _matrix(path, ended)
         check_numbers(path, A)
         if hasattr(A, "tocsc"):
             A = sparse.csc_array(A)
@@ -58,14 +56,39 @@ class MatrixMarket(Format):
         write_tables(folder, f, names)
 
 
+def _is_ended(path: Path) -> bool:
+    """Whether the last line ends as lines do; a file that is not text is refused."""
+    last = b""
+    with open_text(path) as file:
+        while block := file.read(_READ):
+            if b"\0" in block:
+                raise UnreadableError(f"{path} is not text; its suffix may be wrong.")
+            last = block
+    return last.endswith(b"\n")
+
+
+def _matrix(path: Path, ended: bool) -> Any:
+    """What SciPy reads, which crashes on anything after the last number but the end of a line."""
+    from scipy.io import mmread
+
+    if ended:
+        return mmread(path)
+    with NamedTemporaryFile(suffix=".mtx") as whole, open_text(path) as file:
+        shutil.copyfileobj(file, whole)
+        whole.write(b"\n")
+        whole.flush()
+        return mmread(whole.name)
+
+
 def _check_size(path: Path) -> None:
     """Refuse what the file's length cannot hold, before anything is allocated."""
     from scipy.io import mminfo
 
     rows, cols, entries, kind = mminfo(path)[:4]
+    check_sparse_size(path, (rows, cols), entries)
     room = path.stat().st_size * (_INFLATION if path.suffix.lower() == ".gz" else 1)
     shortest = 4 if kind == "coordinate" else 1  # "1 1\n", or half of "0\n" under symmetry
-    if entries * shortest > room or max(rows, cols) > max(_SURELY_FINE, _EMPTY * entries):
+    if entries * shortest > room:
         raise UnreadableError(
             f"{path} claims {rows} x {cols} with {entries} entries, which cannot be true of a file "
             f"of {path.stat().st_size} bytes. It may be truncated or damaged; get it again."

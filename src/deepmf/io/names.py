@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from deepmf.archives import load_npy, load_npz
 from deepmf.dataset import Dataset
+from deepmf.files import UNREADABLE
 from deepmf.io.base import Reading, UnreadableError
 
 
@@ -37,12 +39,11 @@ def read_names(source: str) -> NDArray[np.str_]:
         raise FileNotFoundError(f"There is no file {str(path)!r} with names.")
     try:
         if array:
-            with np.load(path, allow_pickle=False) as archive:
-                return archive[array].astype(np.str_).ravel()
+            return load_npz(path, [array])[array].astype(np.str_).ravel()
         if path.suffix == ".npy":
-            return np.load(path, allow_pickle=False).astype(np.str_).ravel()
+            return load_npy(path).astype(np.str_).ravel()
         return np.array(path.read_text(encoding="utf-8-sig").splitlines(), dtype=np.str_)
-    except (ValueError, KeyError, OSError, EOFError) as error:
+    except UNREADABLE as error:
         raise UnreadableError(
             f"{source} holds no list of names ({type(error).__name__}): expected a text file with "
             f"one name per line, FILE.npy, or FILE.npz:ARRAY."

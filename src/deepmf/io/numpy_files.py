@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-import zipfile
+import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 from scipy import sparse
 
+from deepmf.archives import check_npy, check_room, load_npz, npz_headers
 from deepmf.dataset import Dataset
 from deepmf.factorization import Factorization
-from deepmf.io.arrange import (
-    check_length,
-    check_room,
-    from_cube,
-    from_matrix,
-    maps,
-    names_array,
-)
+from deepmf.io.arrange import from_cube, from_matrix, maps, names_array
 from deepmf.io.bands import find_wavelengths
 from deepmf.io.base import Format, Reading, UnreadableError, Variable
 from deepmf.io.choose import choose
@@ -34,9 +28,7 @@ class Npy(Format):
 
     def read(self, path: Path, reading: Reading) -> Dataset:
         """See `Format.read`; the array is memory-mapped."""
-        with path.open("rb") as file:
-            shape, dtype = _header(path, file)
-            check_length(path, shape, dtype, path.stat().st_size - file.tell())
+        check_npy(path)
         A = np.load(path, mmap_mode="r", allow_pickle=False)
         arrange = from_cube if A.ndim == 3 else from_matrix
         return arrange(path, A, reading, layout=Layout(header={"format": self.name}))
@@ -60,12 +52,12 @@ class Npz(Npy):
         found = {v.name: v for v in self.variables(path)}
         header = {"format": self.name}
         if {"indices", "indptr", "shape"} <= set(found):
+            check_room(path, (sum(math.prod(v.shape) for v in found.values()),), np.float64)
             return from_matrix(path, sparse.load_npz(path), reading, layout=Layout(header=header))
         name = choose(path, list(found.values()), reading.variable, preferred=("X",))
-        check_room(path, found[name].shape, found[name].dtype)
-        with np.load(path, allow_pickle=False) as file:
-            A = file[name]
-            parts = {k: file[k] for k, v in found.items() if k != name and len(v.shape) <= 1}
+        small = [k for k, v in found.items() if k != name and len(v.shape) <= 1]
+        parts = load_npz(path, [name, *small])
+        A = parts.pop(name)
         layout = Layout(
             features=names_array(parts.get("features")),
             samples=names_array(parts.get("samples")),
@@ -80,27 +72,8 @@ class Npz(Npy):
 
     def variables(self, path: Path) -> list[Variable]:
         """See `Format.variables`; only headers are read."""
-        found = []
-        with zipfile.ZipFile(path) as archive:
-            for member in archive.infolist():
-                with archive.open(member) as file:
-                    shape, dtype = _header(path, file)
-                    if 0 not in shape:
-                        check_length(path, shape, dtype, member.file_size - file.tell())
-                found.append(Variable(member.filename.removesuffix(".npy"), shape, str(dtype)))
-        return found
-
-
-def _header(path: Path, file: IO[bytes]) -> tuple[tuple[int, ...], np.dtype]:
-    """Shape and type of the array that begins here."""
-    first = np.lib.format.read_magic(file) == (1, 0)
-    header = np.lib.format.read_array_header_1_0 if first else np.lib.format.read_array_header_2_0
-    shape, _, dtype = header(file)
-    if dtype.hasobject:
-        raise UnreadableError(
-            f"{path} holds Python objects, which deepmf does not load; save numbers instead."
-        )
-    return shape, dtype
+        headers = npz_headers(path)
+        return [Variable(name, shape, str(dtype)) for name, (shape, dtype) in headers.items()]
 
 
 def _picture(parts: dict[str, Any], shape: tuple[int, ...]) -> tuple[int, int] | None:

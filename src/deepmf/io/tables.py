@@ -11,14 +11,15 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from deepmf.archives import check_room, room
 from deepmf.dataset import Dataset
 from deepmf.factorization import Factorization
-from deepmf.io.arrange import check_room, from_matrix, names_array
+from deepmf.io.arrange import from_matrix, names_array
 from deepmf.io.bands import is_number
 from deepmf.io.base import Format, Reading, UnreadableError, need
 from deepmf.layout import Layout
@@ -49,13 +50,14 @@ class Csv(Format):
         first = lines[0]
         _check_header(path, first)
         try:
-            frame = pandas.read_csv(
-                path,
-                sep=delimiter,
-                header=None if _is_data(first) else 0,
-                low_memory=False,
-                float_precision="round_trip",
-            )
+            with open_text(path) as file:
+                frame = pandas.read_csv(
+                    file,
+                    sep=delimiter,
+                    header=None if _is_data(first) else 0,
+                    low_memory=False,
+                    float_precision="round_trip",
+                )
         except pandas.errors.ParserError as error:
             raise _ragged(path, str(error).rpartition("error: ")[2].strip()) from None
         if frame.index.nlevels > 1:
@@ -234,7 +236,31 @@ def _column(frame: Any, k: int) -> str:
 
 def open_text(path: Path) -> IO[bytes]:
     """A file of text, unpacked where its suffix is ``.gz``."""
-    return cast(IO[bytes], gzip.open(path)) if path.suffix.lower() == ".gz" else path.open("rb")
+    return io.BufferedReader(_Unpacked(path)) if path.suffix.lower() == ".gz" else path.open("rb")
+
+
+class _Unpacked(io.RawIOBase):
+    """What gzip packed, as far as an honest file goes."""
+
+    def __init__(self, path: Path) -> None:
+        self._path, self._file, self._left = path, gzip.GzipFile(path), room(path)
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        count = self._file.readinto(buffer)
+        self._left -= count
+        if self._left < 0:
+            raise UnreadableError(
+                f"{self._path} unpacks to far more than its own length. It may be made to fill the "
+                f"memory; if it is sound, unpack it first."
+            )
+        return count
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()
 
 
 def _look(path: Path) -> tuple[str, list[list[str]]]:

@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from deepmf.archives import load_npy, load_npz, npz_headers
 from deepmf.dataset import Dataset, Truth
 from deepmf.io.bands import names_wavelengths
 from deepmf.io.base import UnreadableError
 from deepmf.io.mat import Mat, load
-from deepmf.io.numpy_files import Npz
 from deepmf.io.spectral_library import read_library
 
 _TABLES = (".csv", ".tsv", ".txt")
@@ -45,7 +45,7 @@ def read_truth(path: str | os.PathLike[str], data: Dataset) -> list[Truth]:
         raise FileNotFoundError(f"There is no file {str(file)!r}.")
     try:
         found = _read(file)
-    except (UnreadableError, ImportError, OSError):
+    except (UnreadableError, ImportError, PermissionError):
         raise
     except Exception as error:  # a broken file fails in a dozen ways
         raise UnreadableError(
@@ -73,15 +73,14 @@ def _read(path: Path) -> list[Named]:
     if suffix in _TABLES:
         return [_from_table(path)]
     if suffix == ".npy":
-        M = np.load(path, allow_pickle=False)
+        M = load_npy(path)
         return [(M, component_names([], M.shape[-1]))]
     if suffix == ".mat":
         named = [v.name for v in Mat().variables(path) if _ARRAYS.fullmatch(v.name)]
         return _from_arrays(path, load(path, named))
     if suffix == ".npz":
-        Npz().variables(path)  # checks sizes
-        with np.load(path, allow_pickle=False) as archive:
-            return _from_arrays(path, {k: archive[k] for k in archive if _ARRAYS.fullmatch(k)})
+        named = [name for name in npz_headers(path) if _ARRAYS.fullmatch(name)]
+        return _from_arrays(path, load_npz(path, named))
     raise UnreadableError(
         f"{path} has no suffix of a file of true components. They are read from "
         f"{', '.join(_SUFFIXES)}."

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import html
 import json
 import os
@@ -70,9 +72,20 @@ def render(content: dict[str, Any], title: str) -> bytes:
         "script": "\n".join(_package_file(name) for name in _SCRIPTS),
         "data": inert_json(content),
     }
-    # one pass, so that no part can name another
-    text = re.sub(r"\{\{(\w+)\}\}", lambda found: parts[found[1]], _package_file("page.html"))
-    return text.encode("utf-8", "xmlcharrefreplace")
+    template = _package_file("page.html")
+    parts["hash"] = _hash(re.findall(r"<script>(.*?)</script>", template, re.DOTALL)[0], parts)
+    return _filled(template, parts).encode("utf-8", "xmlcharrefreplace")
+
+
+def _filled(template: str, parts: dict[str, str]) -> str:
+    """Each part in its place, in one pass, so that no part can name another."""
+    return re.sub(r"\{\{(\w+)\}\}", lambda found: parts[found[1]], template)
+
+
+def _hash(script: str, parts: dict[str, str]) -> str:
+    """What the page's policy knows its own script by: a browser runs no other."""
+    digest = hashlib.sha256(_filled(script, parts).encode("utf-8")).digest()
+    return f"sha256-{base64.b64encode(digest).decode()}"
 
 
 def inert_json(content: dict[str, Any]) -> str:

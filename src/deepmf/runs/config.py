@@ -96,7 +96,7 @@ class Config:
             content = tomllib.loads(file.read_text(encoding="utf-8"))
         except (FileNotFoundError, IsADirectoryError):
             raise ConfigError(f"There is no configuration {str(file)!r}.") from None
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        except (ValueError, RecursionError) as error:  # a number of too many digits, say
             raise ConfigError(f"{file} is not a TOML file: {error}.") from None
         check_keys(content, ("input", "fit"), str(file))
         given, fit = ({**_table(content, name, file)} for name in ("input", "fit"))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import json
 import shutil
-import zipfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,8 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from deepmf.archives import load_npy, load_npz
 from deepmf.dataset import Truth
 from deepmf.factorization import Factorization
+from deepmf.files import UNREADABLE
 from deepmf.io import FORMATS
 from deepmf.io.numpy_files import write_codes
 from deepmf.io.spectral_library import write_library
@@ -22,17 +23,6 @@ from deepmf.runs.run import Run
 
 _TRUTH = "truth.npz"
 _RESIDUAL = "residual.npy"
-_UNREADABLE = (
-    OSError,
-    ValueError,
-    LookupError,
-    TypeError,
-    AttributeError,
-    EOFError,
-    RecursionError,
-    zipfile.BadZipFile,
-)
-"""What damaged files of a run raise."""
 
 
 def save_run(folder: Path, run: Run) -> None:
@@ -93,7 +83,7 @@ def load_run(folder: Path) -> Run:
             residual=_load_residual(folder / _RESIDUAL, f),
             notes=[str(note) for note in summary["notes"]],
         )
-    except _UNREADABLE as error:
+    except UNREADABLE as error:
         raise ValueError(
             f"{str(folder)!r} is not a whole run of deepmf ({type(error).__name__}: {error})."
         ) from None
@@ -180,9 +170,9 @@ def _write_codes(folder: Path, f: Factorization, names: Sequence[Sequence[str]])
 def _load_truth(path: Path, f: Factorization) -> dict[int, Truth]:
     if not path.is_file():
         return {}
-    with path.open("rb") as handle, np.load(handle, allow_pickle=False) as file:
-        layers = sorted(int(name[1:]) for name in file.files if name.startswith("W"))
-        found = {k: Truth(file[f"W{k}"], file[f"names{k}"].tolist()) for k in layers}
+    arrays = load_npz(path)
+    layers = sorted(int(name[1:]) for name in arrays if name.startswith("W"))
+    found = {k: Truth(arrays[f"W{k}"], arrays[f"names{k}"].tolist()) for k in layers}
     for layer, (W, names) in found.items():
         if W.shape != (len(f.W[0]), len(names)) or not np.isfinite(W).all():
             raise ValueError(f"the truth of layer {layer} does not fit")
@@ -192,7 +182,7 @@ def _load_truth(path: Path, f: Factorization) -> dict[int, Truth]:
 def _load_residual(path: Path, f: Factorization) -> NDArray[np.float64] | None:
     if not path.is_file():
         return None
-    residual: NDArray[np.float64] = np.load(path, allow_pickle=False)
+    residual: NDArray[np.float64] = load_npy(path)
     if residual.shape != f.H[0].shape[1:] or residual.dtype.kind != "f":
         raise ValueError(f"{path.name} has an array {residual.shape} of {residual.dtype}")
     return residual

@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from deepmf import L1, CappedSimplex, FastProjectedGradient, Nonnegative, factorize
+from deepmf import L1, CappedSimplex, FastProjectedGradient, Nonnegative, Solver, factorize
 from deepmf.panels import Coding, crew, share
 
 da = pytest.importorskip("dask.array")
@@ -230,7 +230,7 @@ def test_a_loss_of_a_fit_that_extrapolates(mortal, X):
     assert objective[-1] < 1.05 * undisturbed[-1]
 
 
-class _Still:
+class _Still(Solver):
     """A solver that stays where it is."""
 
     def column_kernel(self, *args):

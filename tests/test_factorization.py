@@ -399,3 +399,9 @@ def test_own_classes_need_to_be_named(tmp_path):
 def test_the_folder_must_exist(f, tmp_path):
     with pytest.raises(OSError, match="nowhere"):
         f.save(Path(tmp_path) / "nowhere" / "fit.npz")
+
+
+@pytest.mark.skipif(not Path("/dev/zero").exists(), reason="there is no device that never ends")
+def test_a_device_is_not_a_factorization():
+    with pytest.raises(ValueError, match="is not a whole deepmf factorization"):
+        Factorization.load("/dev/zero")

@@ -106,6 +106,8 @@ def load_npy(path: Path) -> NDArray:
 
 def npz_headers(path: Path) -> dict[str, Header]:
     """The arrays in a ``.npz`` file by name; each is as long as it says."""
+    if path.exists() and not path.is_file():
+        raise ValueError(f"{str(path)!r} is not a file.")  # a device may never end
     found = {}
     with zipfile.ZipFile(path) as archive:
         for member in archive.infolist():

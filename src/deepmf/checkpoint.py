@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from deepmf.archives import load_npz
 from deepmf.files import UNREADABLE, write_whole
 from deepmf.parameters import check_number
 
@@ -118,8 +119,7 @@ class Checkpoint:
         """What `save` was given, with these dataclasses and named tuples; None without a file."""
         name = str(self.path)
         try:
-            with self.path.open("rb") as handle, np.load(handle, allow_pickle=False) as file:
-                arrays = {key: file[key] for key in file.files}
+            arrays = load_npz(self.path)
             content = json.loads(str(arrays["content"]))
             if content["format"] != _FORMAT:
                 raise ValueError("format")

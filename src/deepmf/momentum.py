@@ -52,7 +52,7 @@ class Momentum:
             for (kind, k), M in self._now.items():
                 constraint, _ = sweep.problem.layers[k].of(kind)
                 ahead = constraint.project(M + beta * (M - self._before[kind, k]))
-                (s.W if kind == "W" else s.H)[k] = ahead
+                s.factors(kind)[k] = ahead
         sweep.momentum = beta
         sweep.run()
         self._before = self._now
@@ -68,7 +68,7 @@ class Momentum:
         """Take the sweep back, and begin the next where this one should have."""
         s = self._sweep.state
         for (kind, k), M in self._now.items():
-            (s.W if kind == "W" else s.H)[k] = M
+            s.factors(kind)[k] = M
         if ("H", 0) in self._sweep.blocks:
             s.data = self._data
             self._sweep.panels.undo()
@@ -95,7 +95,5 @@ class Momentum:
         """The factors that move, H_1 apart."""
         s = self._sweep.state
         return {
-            (kind, k): (s.W if kind == "W" else s.H)[k]
-            for kind, k in self._sweep.blocks
-            if (kind, k) != ("H", 0)
+            (kind, k): s.factors(kind)[k] for kind, k in self._sweep.blocks if (kind, k) != ("H", 0)
         }

@@ -35,6 +35,10 @@ class State:
     H: list[Array] = field(default_factory=list)
     data: DataProducts = field(default_factory=lambda: DataProducts(np.empty(0), np.empty(0), 0.0))
 
+    def factors(self, kind: str) -> list[Array]:
+        """All of W ("W") or of H ("H"), from the first layer on."""
+        return self.W if kind == "W" else self.H
+
     @property
     def depth(self) -> int:
         """Number of layers."""

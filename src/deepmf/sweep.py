@@ -130,7 +130,7 @@ class Sweep:
                 coding, self.problem.solver, self.inner_iter, self.inner_tol
             )
             return
-        factors = s.W if kind == "W" else s.H
+        factors = s.factors(kind)
         q = (self.loss.W if kind == "W" else self.loss.H)(s, k, self.weights)
         constraint, penalty = self.problem.layers[k].of(kind)
         if penalty is not None:

@@ -85,6 +85,12 @@ def in_threads(work: Callable[[Task], Result], tasks: Sequence[Task]) -> Iterato
                 other.result()
 
 
+def do_in_threads(work: Callable[[Task], None], tasks: Sequence[Task]) -> None:
+    """`in_threads` for work that gives nothing back."""
+    for _ in in_threads(work, tasks):
+        pass
+
+
 @contextmanager
 def single_blas() -> Iterator[None]:
     """BLAS on one thread inside.

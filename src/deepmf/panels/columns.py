@@ -17,7 +17,7 @@ from deepmf.quadratic import Array
 from deepmf.solvers.base import Solver
 from deepmf.solvers.dispatch import frozen, step_ahead
 from deepmf.state import DataProducts
-from deepmf.threads import in_threads
+from deepmf.threads import do_in_threads, in_threads
 from deepmf.vectors.padding import up_to
 
 Task = Callable[[slice], DataProducts]
@@ -144,8 +144,7 @@ class ColumnPanels(Panels):
         def start(cols: slice) -> None:
             H[:, cols] = K @ self._panel(cols)
 
-        for _ in in_threads(start, self._slices(self.width)):
-            pass
+        do_in_threads(start, self._slices(self.width))
         if positive:
             H = np.maximum(H, 1e-2 * np.mean(np.abs(H)))
         if coding.constraint.separable is None:
@@ -174,10 +173,14 @@ class ColumnPanels(Panels):
                 work = self._fused(coding, kernel)
             else:
                 work, width = self._by_blas(coding, kernel), max(width, _NARROWEST_PRODUCT)
-        sums: tuple[Any, ...] = (0.0, 0.0, 0.0)
-        for part in in_threads(work, self._slices(width)):
-            sums = tuple(a + b for a, b in zip(sums, part))
-        return DataProducts(*sums)
+        parts = in_threads(work, self._slices(width))
+        first = next(parts)
+        XHt, HHt, penalty = np.array(first.XHt), np.array(first.HHt), first.penalty
+        for part in parts:
+            XHt += part.XHt
+            HHt += part.HHt
+            penalty += part.penalty
+        return DataProducts(XHt, HHt, penalty)
 
     def _by_blas(self, coding: Coding, kernel: tuple[Any, ...]) -> Task:
         """BLAS products with a compiled descent between them."""
@@ -240,8 +243,7 @@ class ColumnPanels(Panels):
 
         width = max(self.width, _TASK_ENTRIES // max(len(H), 1))
         width = self.shape[1] if constraint.separable is None else width
-        for _ in in_threads(task, self._slices(width)):
-            pass
+        do_in_threads(task, self._slices(width))
         self.H, self._before = ahead, H
 
     def undo(self) -> None:

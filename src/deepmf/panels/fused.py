@@ -13,21 +13,16 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from deepmf.solvers.compiled import copy, descend, put, scratch
 from deepmf.vectors.registers import lanes, load, prefetch, splat, store
-from deepmf.vectors.tiles import add_inner, add_outer, zeros
-
-_jit = njit(cache=True, nogil=True, error_model="numpy")
-
-_inlined = njit(nogil=True, error_model="numpy", forceinline=True)
+from deepmf.vectors.tiles import add_inner, add_outer, inlined, jit, zeros
 
 _SOON = 8
 """How many entries of a sparse column ahead the rows they meet are asked for."""
 
 
-@_jit
+@jit
 def _improve(
     A: Any, C: Any, H: Any, part: Any, H64: Any, begin: int, width: int, work: Any, lane: Any,
     HHt: Any, step: Any, kind: int, lower: Any, upper: Any, max_iter: int, tol2: Any, alpha1: Any,
@@ -45,13 +40,13 @@ def _improve(
     add_inner(H64, 0, len(H64), 0, H64.shape[1], 0, H64, HHt)
 
 
-@_jit
+@jit
 def _block(r: int, width: int, H: Any) -> Any:
     """A block's G'X, its codes, and these in float64."""
     return zeros(r, width, H.dtype), zeros(r, width, H.dtype), zeros(r, width, np.float64)
 
 
-@_jit
+@jit
 def _turn(M: Any, out: Any) -> None:
     """M' into ``out``, as far as both reach."""
     for i in range(min(out.shape[0], M.shape[1])):
@@ -59,7 +54,7 @@ def _turn(M: Any, out: Any) -> None:
             out[i, j] = M[j, i]
 
 
-@_jit
+@jit
 def update_rows(
     X: Any, A: Any, G: Any, H: Any, first: int, last: int, block: int, XHt: Any, HHt: Any,
     step: Any, kind: int, lower: Any, upper: Any, max_iter: int, tol2: Any, alpha1: Any,
@@ -86,7 +81,7 @@ def update_rows(
         add_inner(X, half, rows - half, begin, width, block, H64, XHt[half:])
 
 
-@_jit
+@jit
 def update_columns(
     Xt: Any, A: Any, Gt: Any, H: Any, first: int, last: int, block: int, HXt: Any, HHt: Any,
     step: Any, kind: int, lower: Any, upper: Any, max_iter: int, tol2: Any, alpha1: Any,
@@ -113,7 +108,7 @@ def update_columns(
         add_outer(Ht[half:width], Xt, begin + half, 0, rows, block * rows, HXt)
 
 
-@_jit
+@jit
 def update_sparse(
     data: Any, indices: Any, indptr: Any, A: Any, G: Any, H: Any, first: int, last: int, block: int,
     XHt: Any, HHt: Any, step: Any, kind: int, lower: Any, upper: Any, max_iter: int, tol2: Any,
@@ -138,7 +133,7 @@ def update_sparse(
             _add_to_rows(data, indices, indptr[begin + j], indptr[begin + j + 1], Ht, j, XHt)
 
 
-@_inlined
+@inlined
 def _sum_rows(data: Any, indices: Any, p: int, end: int, G: Any, out: Any, to: int) -> None:
     """out[to] = sum of data[i] G[indices[i]], p <= i < end.
 
@@ -166,7 +161,7 @@ def _sum_rows(data: Any, indices: Any, p: int, end: int, G: Any, out: Any, to: i
         k += width
 
 
-@_inlined
+@inlined
 def _add_to_rows(data: Any, indices: Any, p: int, end: int, H: Any, j: int, out: Any) -> None:
     """out[indices[i]] += data[i] H[j], p <= i < end."""
     width = lanes(out)

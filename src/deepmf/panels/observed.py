@@ -16,7 +16,7 @@ from deepmf.panels.dense import DensePanels
 from deepmf.quadratic import Array
 from deepmf.solvers import FastProjectedGradient
 from deepmf.state import DataProducts
-from deepmf.threads import in_threads
+from deepmf.threads import do_in_threads, in_threads
 from deepmf.vectors.padding import up_to
 
 _PART, _STEP = 1 << 17, 32
@@ -111,8 +111,7 @@ class ObservedPanels(DensePanels):
                 q = replace(coding, A=A).quadratic(c, h)
                 self.H[:, [j]] = solver.solve(q, constraint, h, max_iter, tol)
 
-        for _ in in_threads(task, self._slices(self.width)):
-            pass
+        do_in_threads(task, self._slices(self.width))
 
     def _settle(self, coding: Coding, max_iter: int, tol: float) -> None:
         self.begin(coding)

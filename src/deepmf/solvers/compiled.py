@@ -24,12 +24,10 @@ from deepmf.vectors.registers import (
     total,
     where_at_most,
 )
-from deepmf.vectors.tiles import plus_times, zeros
+from deepmf.vectors.tiles import jit, plus_times, zeros
 
 ENTRIES, SIMPLEX, CAPPED, GROUPED = range(4)
 """Sets: bounds on entries; columns that sum to 1, or to at most 1; grouped sparsity (blocks)."""
-
-jit = njit(cache=True, nogil=True, error_model="numpy")
 
 
 @jit

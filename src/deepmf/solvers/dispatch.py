@@ -19,7 +19,7 @@ from deepmf.constraints import (
     Unconstrained,
 )
 from deepmf.quadratic import Array, Quadratic
-from deepmf.threads import in_threads
+from deepmf.threads import do_in_threads
 
 FIRST_ALPHA = 0.05
 """alpha_1 of Algorithm 4; a small value starts with strong extrapolation."""
@@ -115,8 +115,7 @@ def compiled_solve(
         r, n = M.shape
         width = max(128, int(_TASK / (2 * r * (r + 8) * max_iter + 1)))
         tasks = [(k, min(k + width, n)) for k in range(0, n, width)]
-        for _ in in_threads(lambda task: kernels.columns(H, C, M, out, *task, *settings), tasks):
-            pass
+        do_in_threads(lambda task: kernels.columns(H, C, M, out, *task, *settings), tasks)
         return out
     if M.size > _LARGEST_BLOCK:
         return None

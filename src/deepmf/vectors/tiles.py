@@ -30,12 +30,13 @@ from deepmf.vectors.registers import (
     suffix,
 )
 
-_jit = njit(cache=True, nogil=True, error_model="numpy")
+jit = njit(cache=True, nogil=True, error_model="numpy")
+"""How kernels are compiled."""
 
-_inlined = njit(nogil=True, error_model="numpy", forceinline=True)
+inlined = njit(nogil=True, error_model="numpy", forceinline=True)
 """For what is called so often that passing the arguments would show."""
 
-zeros = _jit(aligned)
+zeros = jit(aligned)
 """`aligned` for kernels."""
 
 
@@ -170,13 +171,13 @@ def _inner_tile(
     return types.void(tile, n, G, n, X, n, n, n, n, out, n), codegen
 
 
-@_inlined
+@inlined
 def _height(rest: int) -> int:
     """How many of the thin side's entries the next tile takes: never so that two are left."""
     return 6 if rest == 10 else min(rest, 8)
 
 
-@_inlined
+@inlined
 def _outer_strip(
     ahead: int, G: Any, X: Any, top: int, left: int, B: Any, beside: int, C: Any, at: int, k: int
 ) -> int:
@@ -193,7 +194,7 @@ def _outer_strip(
     return k + tile
 
 
-@_jit
+@jit
 def add_outer(G: Any, X: Any, top: int, left: int, width: int, ahead: int, C: Any) -> None:
     """C[:, :width] += G'Y with Y the rows top, ... and columns left, ..., left + width - 1 of X.
 
@@ -211,7 +212,7 @@ def add_outer(G: Any, X: Any, top: int, left: int, width: int, ahead: int, C: An
             _outer_tile(2, rest, ahead, G, X, top, left + whole, C, whole, C, whole, k)
 
 
-@_inlined
+@inlined
 def plus_times(C: Any, at: int, A: Any, M: Any, left: int, out: Any) -> None:
     """out = C + A M, two vectors of columns, from ``at`` on in C, ``left`` in M; A is symmetric."""
     k = 0
@@ -219,7 +220,7 @@ def plus_times(C: Any, at: int, A: Any, M: Any, left: int, out: Any) -> None:
         k = _outer_strip(0, A, M, 0, left, C, at, out, 0, k)
 
 
-@_jit
+@jit
 def add_inner(
     X: Any, top: int, height: int, left: int, width: int, ahead: int, G: Any, out: Any
 ) -> None:

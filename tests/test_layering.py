@@ -45,7 +45,7 @@ LEVELS = {
 }
 # Leaves that any level may use: they import nothing of the numerics.
 HELPERS = {"files", "foreign", "interruption", "observed", "random_state", "stored", "threads"}
-HELPERS |= {"archives", "validation"}
+HELPERS |= {"archives", "remarks", "validation"}
 
 
 def part(path: Path) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -17,6 +16,7 @@ from deepmf.names import resolve
 from deepmf.panels import Panels
 from deepmf.parameters import Parametrized
 from deepmf.regularizers import Regularizer
+from deepmf.remarks import warn
 from deepmf.solvers import Solver
 
 
@@ -143,11 +143,9 @@ def check_ranks(ranks: object) -> list[int]:
 
 def _warn_if_increasing(sizes: list[int]) -> None:
     if any(b > a for a, b in pairwise(sizes)):
-        warnings.warn(
+        warn(
             f"ranks {sizes} increase: a layer at least as wide as the one before can copy it and "
-            f"brings no new feature. Decreasing ranks are usual.",
-            UserWarning,
-            stacklevel=4,
+            f"brings no new feature. Decreasing ranks are usual."
         )
 
 

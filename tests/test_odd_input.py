@@ -150,6 +150,7 @@ SAME = {
 
 
 @pytest.mark.filterwarnings("ignore:the matrix subclass:PendingDeprecationWarning")
+@pytest.mark.filterwarnings("ignore:X is a DataFrame")
 @pytest.mark.parametrize("model", CONSISTENT)
 @pytest.mark.parametrize("make", SAME.values(), ids=SAME)
 def test_the_container_does_not_matter(make, model, tmp_path):

@@ -28,6 +28,7 @@ from deepmf.io.containers import (
     Kind,
     as_dataset,
     check_same_features,
+    check_table,
     codes_as,
     components_as,
     kind_of,
@@ -310,7 +311,12 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         """X as scikit-learn takes it; of another library's array only the width is looked at."""
         A = _rows_are_samples(X)
         if not isinstance(A, Foreign):
-            return validate_data(self, X, reset=reset, **_MATRIX, **_finite(missing))
+            try:
+                return validate_data(self, X, reset=reset, **_MATRIX, **_finite(missing))
+            except (TypeError, ValueError):
+                if kind_of(X) == "pandas":
+                    check_table(X)
+                raise
         A = A.checked("X")
         if reset:
             self.n_features_in_ = A.shape[1]

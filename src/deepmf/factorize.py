@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from deepmf.checkpoint import Checkpoint
-from deepmf.dataset import Dataset
 from deepmf.factorization import Factorization
 from deepmf.fingerprint import fingerprint
 from deepmf.fit import Callback, Control, Fit, fit
 from deepmf.foreign import Foreign
 from deepmf.growth import Given, check_given
 from deepmf.init import Start
+from deepmf.io.containers import as_columns
 from deepmf.layout import Layout
 from deepmf.names import resolve_start
 from deepmf.panels import Panels, as_panels
@@ -132,8 +132,7 @@ def factorize(
     >>> [W.shape for W in f.W], [H.shape for H in f.H]
     ([(3, 6), (3, 3)], [(6, 1000), (3, 6)])
     """
-    layout = X.layout if isinstance(X, Dataset) else Layout()
-    data = X.X if isinstance(X, Dataset) else X
+    data, layout = as_columns(X)
     data = check_matrix(data, sparse_ok=True, device=device, weights=weights)
     check_seen(data)
     problem = build_problem(

@@ -63,6 +63,8 @@ def check_array(X: Any, name: str, sparse_ok: bool) -> Any:
         raise ValueError(
             f"{name} has masked entries; fill them first, for example {name}.filled(0)."
         )
+    if type(X).__name__ == "AnnData":
+        raise TypeError(f"{name} is an AnnData object, but must be a matrix here: {name}.X.T.")
     try:
         A = X if is_sparse(X) else np.asarray(X)
     except ValueError:

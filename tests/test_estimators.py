@@ -371,3 +371,17 @@ def test_many_samples_under_a_constraint_that_ties_them_together():
     data = samples(4200)
     model = DeepMF(2, constraint_H=GroupedSparse(0.5), **{**SHORT, "max_iter": 1}).fit(data)
     assert model.factorization_.H[0].shape == (2, 4200)
+
+
+# --- what newcomers try --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", ["fit", "fit_transform", "transform", "score"])
+def test_missing_entries_without_weights(method):
+    gaps = X.copy()
+    gaps[3, 4] = np.nan
+    model = DeepMF((4, 2), **SHORT)
+    model = model if method.startswith("fit") else model.fit(X)
+    with pytest.raises(ValueError, match=r"NaN .* row 3, column 4\..*weights='observed'") as caught:
+        getattr(model, method)(gaps)
+    assert "\n" not in str(caught.value)

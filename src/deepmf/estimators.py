@@ -40,7 +40,12 @@ from deepmf.problem import check_ranks
 from deepmf.quadratic import Array
 from deepmf.validation import check_matrix, check_sign, is_sparse
 
-_MATRIX: dict[str, Any] = {"dtype": [np.float64, np.float32], "accept_sparse": ["csr", "csc"]}
+_MATRIX: dict[str, Any] = {
+    "dtype": [np.float64, np.float32],
+    "accept_sparse": ["csr", "csc"],
+    "ensure_all_finite": False,
+}
+"""What scikit-learn is to look for; `check_matrix` knows more to say of entries not finite."""
 
 
 class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -184,7 +189,7 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         kind, data = kind_of(X), as_dataset(X)
         given = X if data is None else data.X.T
         weights = self._weights(weights)
-        A = self._matrix(given, reset=True, missing=weights is not None)
+        A = self._matrix(given, reset=True)
         lazy = isinstance(A, Foreign) and A.lazy  # then it is loaded here, and only once
         device = self.device if lazy else None
         M = check_matrix(A, sparse_ok=True, device=device, weights=weights)
@@ -297,22 +302,21 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     def _samples(self, X: Any, weights: Any = None) -> tuple[Any, Dataset | None]:
         """X as a matrix with the features of the fit, and the data set it came from."""
         data, weights = as_dataset(X), self._weights(weights)
-        missing = weights is not None
         if data is None:
-            M = self._matrix(X, reset=False, missing=missing)
+            M = self._matrix(X, reset=False)
         else:
             fitted = self.factorization_.layout
             check_same_features(data.layout, fitted, data.X.shape, self.n_features_in_)
             M = _rows_are_samples(data.X.T)
-            M = M if isinstance(M, Foreign) else check_array(M, **_MATRIX, **_finite(missing))
-        return check_matrix(M, sparse_ok=True, weights=weights) if missing else M, data
+            M = M if isinstance(M, Foreign) else check_array(M, **_MATRIX)
+        return check_matrix(M, sparse_ok=True, weights=weights), data
 
-    def _matrix(self, X: Any, reset: bool, missing: bool = False) -> Any:
+    def _matrix(self, X: Any, reset: bool) -> Any:
         """X as scikit-learn takes it; of another library's array only the width is looked at."""
         A = _rows_are_samples(X)
         if not isinstance(A, Foreign):
             try:
-                return validate_data(self, X, reset=reset, **_MATRIX, **_finite(missing))
+                return validate_data(self, X, reset=reset, **_MATRIX)
             except (TypeError, ValueError):
                 if kind_of(X) == "pandas":
                     check_table(X)
@@ -373,11 +377,6 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         tags.input_tags.positive_only = not self._accepts_negative()
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
-
-
-def _finite(missing: bool) -> dict[str, Any]:
-    """What scikit-learn is to look for: with entries missing, that is done elsewhere."""
-    return {"ensure_all_finite": not missing}
 
 
 def _rows_are_samples(X: Any) -> Any:

@@ -385,3 +385,26 @@ def test_missing_entries_without_weights(method):
     with pytest.raises(ValueError, match=r"NaN .* row 3, column 4\..*weights='observed'") as caught:
         getattr(model, method)(gaps)
     assert "\n" not in str(caught.value)
+
+
+def test_parameters_of_parts_that_are_given_by_name():
+    model = DeepMF((4, 2), constraint_W="grouped-sparse", regularizer_H={"name": "l1", "weight": 2})
+    copy = clone(model).set_params(model__lam=0.5, constraint_W__sparsity=0.7)
+    assert copy.model == LayerCentric(0.5)
+    assert copy.constraint_W == GroupedSparse(0.7)
+    assert model.model == "layer-centric"
+    copy.set_params(model="data-centric", model__mu=3.0, regularizer_H__relative=False)
+    assert copy.model == DataCentric(3.0)
+    assert copy.regularizer_H == L1(2, relative=False)
+    assert repr(clone(copy).get_params()) == repr(copy.get_params())
+    with pytest.raises(ValueError, match=r"'data-centric' does not take \['lam'\].*: mu"):
+        copy.set_params(model="data-centric", model__lam=1)
+    with pytest.raises(ValueError, match=r"regularizer .*None.* expected one of 'min-volume'"):
+        copy.set_params(regularizer_W__weight=1)
+
+
+def test_grid_search_over_parts_that_are_given_by_name():
+    search = GridSearchCV(DeepMF([4, 2], layer=1, **SHORT), {"model__lam": [0.1, 100.0]}, cv=2)
+    scores = search.fit(X).cv_results_["mean_test_score"]
+    assert scores[0] > scores[1]
+    assert search.best_estimator_.model == LayerCentric(0.1)

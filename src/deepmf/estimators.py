@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -34,7 +34,7 @@ from deepmf.io.containers import (
     kind_of,
 )
 from deepmf.layout import Layout
-from deepmf.names import resolve
+from deepmf.names import SETTINGS, resolve
 from deepmf.observed import Observed
 from deepmf.problem import check_ranks
 from deepmf.quadratic import Array
@@ -171,6 +171,31 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self.callbacks = callbacks
         self.device = device
         self.checkpoint = checkpoint
+
+    def set_params(self, **params: Any) -> Self:
+        """Change parameters, those of their parts too: ``model__lam``, ``regularizer_W__weight``.
+
+        A part that is given by its name becomes the object of that name.
+
+        Parameters
+        ----------
+        **params
+            By name, or ``PARAMETER__PART`` for a part of what a parameter holds.
+
+        Returns
+        -------
+        DeepMF
+            The estimator itself.
+        """
+        parts: dict[str, dict[str, Any]] = {}
+        for key in list(params):
+            name, _, part = key.partition("__")
+            held = params.get(name, getattr(self, name, None))
+            if part and name in SETTINGS and not hasattr(held, "set_params"):
+                spec = held if isinstance(held, Mapping) else {"name": held}
+                parts.setdefault(name, {**spec})[part] = params.pop(key)
+        params |= {name: resolve(SETTINGS[name], spec) for name, spec in parts.items()}
+        return super().set_params(**params)
 
     def fit(self, X: Any, y: object = None, weights: Any = None) -> Self:
         """Fit the layers; y is ignored.

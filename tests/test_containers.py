@@ -180,6 +180,29 @@ def test_set_output_of_a_cube_is_a_table_of_pixels():
     assert table.shape == (18, 2)
 
 
+def test_links_and_samples_are_of_the_kind_of_the_fit():
+    frame = pd.DataFrame(COUNTS, index=CELLS, columns=GENES)
+    for data in (frame, cells()):
+        fitted = model().set_output(transform="pandas").fit(data)
+        links = fitted.links(2)
+        assert links.index.tolist() == NAMES
+        assert links.columns.tolist() == [f"deepmf{k}" for k in range(4)]
+        np.testing.assert_array_equal(links, fitted.factorization_.links(2))
+        codes = fitted.transform(data)
+        again = fitted.inverse_transform(codes)
+        assert again.index.tolist() == CELLS
+        assert again.columns.tolist() == GENES
+        plain = fitted.inverse_transform(codes.to_numpy())
+        assert type(plain) is type(fitted.components_) is np.ndarray
+        np.testing.assert_array_equal(again, plain)
+    links = model().fit(cube()).links()
+    assert links.dims == ("component", "part")
+    assert links.sel(component="deepmf1").sizes == {"part": 4}
+    bare = model().fit(COUNTS)
+    codes = pd.DataFrame(bare.transform(COUNTS))
+    assert type(bare.links()) is type(bare.inverse_transform(codes)) is np.ndarray
+
+
 # --- data sets -----------------------------------------------------------------------------------
 
 

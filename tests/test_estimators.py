@@ -12,6 +12,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MinMaxScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from deepmf import (
@@ -282,7 +283,7 @@ def test_set_output():
 def test_set_output_names_the_estimators_own_layer_only():
     model = DeepMF((4, 2), **SHORT).set_output(transform="pandas").fit(X)
     assert model.transform(X, layer=2).shape == (30, 2)
-    with pytest.raises(ValueError, match="layer=1"):
+    with pytest.raises(ValueError, match=r"write model\.at_layer\(1\)\.transform\(X\)"):
         model.transform(X, layer=1)
 
 
@@ -408,3 +409,34 @@ def test_grid_search_over_parts_that_are_given_by_name():
     scores = search.fit(X).cv_results_["mean_test_score"]
     assert scores[0] > scores[1]
     assert search.best_estimator_.model == LayerCentric(0.1)
+
+
+def test_another_layer_of_the_same_fit():
+    model = DeepMF((4, 2), **SHORT).set_output(transform="pandas").fit(X)
+    first = model.at_layer(1)
+    codes = first.transform(NEW)
+    assert codes.columns.tolist() == [f"deepmf{k}" for k in range(4)]
+    assert first.factorization_ is model.factorization_
+    np.testing.assert_array_equal(first.components_, model.components(1))
+    expected = DeepMF((4, 2), layer=1, **SHORT).fit(X)
+    np.testing.assert_array_equal(codes, expected.transform(NEW))
+    assert first.reconstruction_err_ == expected.reconstruction_err_
+    first.set_output(transform="default")
+    assert model.transform(NEW).columns.tolist() == ["deepmf0", "deepmf1"]
+    with pytest.raises(NotFittedError):
+        DeepMF().at_layer(1)
+
+
+def test_links_are_those_of_the_last_layer_by_default(model):
+    np.testing.assert_array_equal(model.links(), model.links(3))
+    np.testing.assert_array_equal(model.factorization_.links(), model.links(3))
+
+
+def test_new_samples_below_zero_in_a_pipeline():
+    pipe = make_pipeline(MinMaxScaler(), DeepMF((4, 2), **SHORT)).fit(X)
+    with pytest.raises(ValueError, match=r"Negative values in data.*MinMaxScaler\(clip=True\)"):
+        pipe.transform(X - 0.01)
+    clipped = make_pipeline(MinMaxScaler(clip=True), DeepMF((4, 2), **SHORT)).fit(X)
+    assert clipped.transform(X - 0.01).shape == (30, 2)
+    with pytest.raises(ValueError, match="constraint_W='none'"):
+        DeepMF((4, 2)).fit(X - 1)

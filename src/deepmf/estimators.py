@@ -32,12 +32,13 @@ from deepmf.io.containers import (
     codes_as,
     components_as,
     kind_of,
+    links_as,
+    samples_as,
 )
 from deepmf.layout import Layout
 from deepmf.names import SETTINGS, resolve
 from deepmf.observed import Observed
 from deepmf.problem import check_ranks
-from deepmf.quadratic import Array
 from deepmf.validation import check_matrix, check_sign, is_sparse
 
 _MATRIX: dict[str, Any] = {
@@ -223,7 +224,7 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             name: value if name in ("init", "callbacks", "checkpoint") else clone(value, safe=False)
             for name, value in self.get_params(deep=False).items()
         }
-        self.layer_ = layer_number(settings.pop("layer"), len(check_ranks(self.ranks)))
+        number = layer_number(settings.pop("layer"), len(check_ranks(self.ranks)))
         del settings["weights"]  # they go along with M
         if not self._accepts_negative():
             check_sign(M)  # here, where rows are samples, so that it names the right entry
@@ -232,14 +233,12 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         if kind == "anndata":
             self.feature_names_in_ = np.asarray(f.layout.features, dtype=object)
         self._fitted_kind: Kind = kind
+        self._fitted_norm = _norm(M)
         self.factorization_: Factorization = f
         self.history_: History = f.history
         self.stop_reason_ = f.stop_reason
         self.n_iter_ = f.n_iter
-        error = float(f.history.data_errors[-1, self.layer_ - 1])
-        self.reconstruction_err_ = _norm(M) * error**0.5
-        self._n_features_out = f.ranks[self.layer_ - 1]
-        return self
+        return self._show(number)
 
     def fit_transform(self, X: Any, y: object = None, weights: Any = None) -> Any:
         """The same as ``fit(X, weights=weights).transform(X, weights=weights)``."""
@@ -277,13 +276,14 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         number = self._number(layer)
         if kind_of(codes) == self._fitted_kind == "xarray":
             return codes.dot(self.components(number), dim="component").rename(None)
-        codes = check_matrix(_rows_are_samples(codes), "codes")
+        M = check_matrix(_rows_are_samples(codes), "codes")
         rank = self.factorization_.ranks[number - 1]
-        if codes.shape[1] != rank:
+        if M.shape[1] != rank:
             raise ValueError(
-                f"codes has shape {codes.shape}; layer {number} needs (n_samples, {rank})."
+                f"codes has shape {M.shape}; layer {number} needs (n_samples, {rank})."
             )
-        return times(codes, as_numpy(self.factorization_.basis(number)).T)
+        X = times(M, as_numpy(self.factorization_.basis(number)).T)
+        return samples_as(kind_of(codes), X, codes, self.factorization_.layout)
 
     def components(self, layer: int) -> Any:
         """The layer's components, one per row.
@@ -300,10 +300,21 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         return self.factorization_.basis(self.layer_).T
 
-    def links(self, layer: int) -> Array:
+    def links(self, layer: int = -1) -> Any:
         """Share of each of the layer's components (rows) in those of the layer before (columns)."""
         check_is_fitted(self)
-        return self.factorization_.links(self._number(layer))
+        number, f = self._number(layer), self.factorization_
+        shares, parts = f.links(number), self._names(number - 1)
+        return links_as(self._fitted_kind, shares, f.layout, self._names(number), parts)
+
+    def at_layer(self, layer: int) -> Self:
+        """The same fit with another layer for its own; nothing is fitted again."""
+        check_is_fitted(self)
+        number = self._number(layer)
+        other = clone(self).set_params(layer=number)
+        fitted = {name: value for name, value in vars(self).items() if name not in vars(other)}
+        vars(other).update(fitted)
+        return other._show(number)
 
     def score(self, X: Any, y: object = None, weights: Any = None) -> float:
         """Minus the mean squared error of X's approximation in the estimator's layer.
@@ -370,6 +381,15 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         prefix = type(self).__name__.lower()
         return [f"{prefix}{k}" for k in range(self.factorization_.ranks[number - 1])]
 
+    def _show(self, number: int) -> Self:
+        """Take a layer of the fit for the estimator's own."""
+        f = self.factorization_
+        self.layer_ = number
+        self._n_features_out = f.ranks[number - 1]
+        error = float(f.history.data_errors[-1, number - 1])
+        self.reconstruction_err_ = self._fitted_norm * error**0.5
+        return self
+
     def _number(self, layer: int | None) -> int:
         return self.layer_ if layer is None else layer_number(layer, self.factorization_.depth)
 
@@ -379,8 +399,8 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         container = own or get_config()["transform_output"]
         if container != "default" and number != self.layer_:
             raise ValueError(
-                f"transform(layer={number}) cannot name its columns under set_output: the names "
-                f"are those of layer {self.layer_}. Set the estimator's layer={number} instead."
+                f"transform(X, layer={number}) cannot name its columns under set_output, which "
+                f"names those of layer {self.layer_}: write model.at_layer({number}).transform(X)."
             )
         return str(container)
 
@@ -414,7 +434,7 @@ def _nonnegative(M: Any) -> Any:
     """M, whose entries are not negative: a lazy matrix is looked at as it is computed."""
     if isinstance(M, Foreign) and M.lazy:
         return as_foreign(M.T.by_columns(_nonnegative)).T
-    check_sign(M)
+    check_sign(M, new=True)
     return M
 
 

@@ -93,7 +93,7 @@ class Factorization:
         """H_l ... H_1: how much of each of the layer's components every data point holds."""
         return _chain(self.H[1 : self._index(layer) + 1], self.H[0])
 
-    def links(self, layer: int) -> Array:
+    def links(self, layer: int = -1) -> Array:
         """H_l(i, j) / sum_i H_l(i, j): share of component i in component j of the layer before."""
         if self._index(layer) == 0:
             raise ValueError("Layer 1 links components to data points: these are its codes.")

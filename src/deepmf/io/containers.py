@@ -121,6 +121,26 @@ def components_as(kind: Kind, components: NDArray, layout: Layout, names: Sequen
     return components
 
 
+def links_as(
+    kind: Kind, links: NDArray, layout: Layout, names: Sequence[str], parts: Sequence[str]
+) -> Any:
+    """Links between components and those of the layer before, their parts, as components are."""
+    if kind in ("anndata", "pandas") and layout.features is not None:
+        return _frame(links, names, parts)
+    if kind == "xarray":
+        xr = need("xarray", "cubes", "Links as an array")
+        coords = {"component": list(names), "part": list(parts)}
+        return xr.DataArray(links, dims=("component", "part"), coords=coords, name="links")
+    return links
+
+
+def samples_as(kind: Kind, X: NDArray, codes: Any, layout: Layout) -> Any:
+    """Samples (samples x features) made from codes: a table where the codes are one."""
+    if kind == "pandas" and layout.features is not None:
+        return type(codes)(X, index=codes.index, columns=layout.features.tolist())
+    return X
+
+
 def _frame(values: NDArray, index: Any, columns: Any) -> Any:
     pandas = need("pandas", "tables", "Codes of AnnData")
     return pandas.DataFrame(

@@ -22,6 +22,8 @@ LEVELS = {
     "vectors": 1,
     "metrics": 0,
     "layout": 0,
+    "labels": 1,
+    "tree": 1,
     "dataset": 1,
     "history": 1,
     "state": 1,

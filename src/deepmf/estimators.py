@@ -316,6 +316,32 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         vars(other).update(fitted)
         return other._show(number)
 
+    def tree(
+        self,
+        labels: Sequence[Sequence[str] | None] | None = None,
+        top: int = 3,
+        features: Sequence[str] | None = None,
+    ) -> str:
+        """The hierarchy as text: each component below the one that has its largest share.
+
+        Parameters
+        ----------
+        labels : per layer a sequence of str or None, optional
+            Names of the components. Default: their numbers, from 1.
+        top : int
+            How many features of each component are named, those of its largest entries.
+        features : sequence of n_features str, optional
+            Names of the features, such as ``vectorizer.get_feature_names_out()``. Default: those
+            of the data of `fit`; without them, no features are named.
+
+        Returns
+        -------
+        str
+            One line for each component of each layer, see `Factorization.tree`.
+        """
+        check_is_fitted(self)
+        return self.factorization_.tree(labels, top, features)
+
     def score(self, X: Any, y: object = None, weights: Any = None) -> float:
         """Minus the mean squared error of X's approximation in the estimator's layer.
 

@@ -17,15 +17,17 @@ from deepmf.archives import load_npz
 from deepmf.files import UNREADABLE, write_whole
 from deepmf.foreign import Foreign, as_foreign, as_numpy
 from deepmf.history import History
+from deepmf.labels import feature_names, layer_names, top_rows
 from deepmf.layout import Layout
 from deepmf.metrics import links
 from deepmf.names import UnknownNameError
 from deepmf.panels import Coding, Panels, as_panels
-from deepmf.parameters import Parametrized
+from deepmf.parameters import Parametrized, check_integer
 from deepmf.problem import Problem, problem_from_spec
 from deepmf.quadratic import Array
 from deepmf.state import State
 from deepmf.threads import single_blas
+from deepmf.tree import draw_tree
 from deepmf.validation import check_matrix, check_scale, check_seen, check_whole
 
 _FORMAT = "deepmf factorization 1"
@@ -244,12 +246,66 @@ class Factorization:
             ) from None
         return f
 
+    def tree(
+        self,
+        labels: Sequence[Sequence[str] | None] | None = None,
+        top: int = 3,
+        features: Sequence[str] | None = None,
+    ) -> str:
+        """The hierarchy as text: each component below the one that has its largest share.
+
+        The last layer stands at the left edge. In brackets is the share, see `links`; what else of
+        a component belongs to others is not shown.
+
+        Parameters
+        ----------
+        labels : per layer a sequence of str or None, optional
+            Names of the components. Default: their numbers, from 1.
+        top : int
+            How many features of each component are named, those of its largest entries.
+        features : sequence of m str, optional
+            Names of X's rows. Default: the layout's; without them, no features are named.
+
+        Returns
+        -------
+        str
+            One line for each component of each layer.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from deepmf import factorize
+        >>> topics = np.kron(np.diag([5, 4, 3, 2]), [[2.0], [1.0]])
+        >>> X = topics @ np.kron(np.eye(2), [[1, 0, 2, 1], [0, 1, 1, 2]])
+        >>> f = factorize(X, [4, 2], model="data-centric", constraint_W="nonnegative")
+        >>> words = ["sun", "sky", "sea", "sand", "code", "bug", "test", "type"]
+        >>> print(f.tree(top=2, features=words))
+        1  sun, sea
+        ├── 1 (100%)  sun, sky
+        └── 3 (100%)  sea, sand
+        2  code, test
+        ├── 2 (100%)  code, bug
+        └── 4 (100%)  test, type
+        """
+        check_integer("top", top, 1)
+        names = layer_names(labels, self.ranks)
+        words = [[""] * rank for rank in self.ranks]
+        if features is not None or self.layout.features is not None:
+            rows = feature_names(self.layout, len(self.W[0]), features)
+            tops = [top_rows(as_numpy(W), rows, top) for W in self.W]
+            words = [[", ".join(word for word, _ in column) for column in W] for W in tops]
+        return draw_tree([self.links(k) for k in range(2, self.depth + 1)], names, words)
+
     def __repr__(self) -> str:
         model = self.problem.loss.name or type(self.problem.loss).__name__
-        error = ", ".join(f"{e:.3g}" for e in self.history.data_errors[-1])
-        return (
-            f"{model} factorization, ranks {self.ranks}: {self.n_iter} sweeps, stopped by "
-            f"{self.stop_reason}; relative squared data errors {error}"
+        errors = enumerate(self.history.data_errors[-1], start=1)
+        return "\n".join(
+            [
+                f"{model} factorization, ranks {self.ranks}",
+                f"{self.n_iter} sweeps, stopped by {self.stop_reason}",
+                "relative squared data errors:",
+                *(f"  layer {layer}: {error:.3g}" for layer, error in errors),
+            ]
         )
 
     def _lifts(self, layer: int) -> list[Array]:

@@ -68,6 +68,13 @@ class Config:
         named = [self.path, *self.truth, self.fixed, *beside]
         return [file for file in named if file and not file.startswith("dataset:")]
 
+    def check_data(self) -> None:
+        """Refuse settings without data, or with those of a file that is not there."""
+        if not self.path:
+            raise ConfigError("No data are given: name a file, or dataset:simulated.")
+        if not self.path.startswith("dataset:") and not Path(self.path).exists():
+            raise FileNotFoundError(f"There is no file {self.path!r}.")
+
     def to_toml(self) -> str:
         """The text of a file that `from_toml` understands; ``None`` is left out."""
         import tomli_w

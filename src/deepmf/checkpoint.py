@@ -44,7 +44,7 @@ class Checkpoint:
     >>> from deepmf.datasets import synthetic
     >>> X = synthetic(random_state=0).X
     >>> often = Checkpoint("fit.checkpoint", interval=10)
-    >>> f = factorize(X, [6, 3], max_iter=20, tol=0, checkpoint=often)
+    >>> f = factorize(X, [3, 2], max_iter=20, tol=0, checkpoint=often)
     """
 
     def __init__(

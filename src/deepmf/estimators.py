@@ -57,45 +57,93 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         X ~ codes_l @ components(l)     for every layer l,
 
     where layer l has ``ranks[l - 1]`` components and each component of layer l - 1 is itself a
-    combination of those of layer l. Everything but the orientation is as in `deepmf.factorize`.
+    combination of those of layer l. Parameters speak of the factors as the paper and
+    `deepmf.factorize` write them, with samples as columns: W_l are the components of layer l,
+    ``components(l).T``; H_1 are the codes of layer 1, ``transform(X, layer=1).T``, and H_l for
+    l > 1 makes components of layer l - 1 from those of layer l: ``X.T ~ W_1 H_1, W_1 ~ W_2 H_2``.
 
     Parameters
     ----------
-    ranks : int or sequence of ints
-        Number of components of each layer, normally decreasing.
+    ranks : int or sequence of ints, default (8, 4, 2)
+        Number of components of each layer, normally decreasing. One number is NMF with a single
+        layer.
     weights : None or "observed"
-        ``"observed"``: NaN in X are missing entries, in `fit`, `transform` and `score`. For weights
-        of their own, give `fit` an array.
+        ``"observed"``: NaN in X are missing entries and the others are fitted, in `fit`,
+        `transform` and `score`. ``None`` (default): NaN are refused. For a weight of each entry
+        give an array to `fit`.
     model : str or Loss
-        ``"layer-centric"``, ``"data-centric"``, ``"multilayer"`` or ``"trigeorgis"``.
+        What is minimised, over all layers at once unless said otherwise (W_0 is X):
+
+        ``"layer-centric"`` (default)
+            ``1/2 sum_l lam_l ||W_{l-1} - W_l H_l||^2``: each layer fits the components of the one
+            before, and is fitted by the next.
+        ``"data-centric"``
+            ``1/2 sum_l mu_l ||X - W_l H_l ... H_1||^2``: each layer fits the data.
+        ``"multilayer"``
+            ``1/2 ||W_{l-1} - W_l H_l||^2``, one layer after the other, each to its end.
+        ``"trigeorgis"``
+            The updates of Trigeorgis et al., which share no loss: a baseline.
+
+        An object has its own weights, ``LayerCentric(lam=1)`` or ``DataCentric(mu=0.5)``; a
+        subclass of `Loss` is a model of your own.
     constraint_W, constraint_H : None, str, Constraint, or a list with one per layer
-        Sets for the components (W) and for the codes and links (H). Default: nonnegative.
+        Sets that W_l and H_l must lie in: ``"nonnegative"``, ``"none"`` (signed), ``"simplex"``
+        (nonnegative, columns sum to 1), ``"capped-simplex"`` (at most 1), ``"box"`` (0 to 1), or
+        objects such as ``Box(0, 5)``, ``GroupedSparse(0.8)`` (average sparsity of the columns) and
+        ``Fixed(values)`` (known components). ``None`` (default): nonnegative, with columns that
+        sum to 1 where the model or the penalty needs a W of fixed scale.
     regularizer_W, regularizer_H : None, str, Regularizer, or a list with one per layer
-        Penalties on the same.
+        Penalties added to the loss: ``MinVolume(weight)``, ``1/2 logdet(W'W + delta I)`` for W
+        (components close to the data), ``Ridge(weight)``, ``1/2 ||M||^2``, ``L1(weight)``,
+        ``||M||_1`` (sparse), or their names ``"min-volume"``, ``"ridge"``, ``"l1"``. A weight is
+        relative to the layer's error at the start, and so free of the data's units. ``None``
+        (default): no penalty.
     init : None, str, function, a list of these, or (Ws, Hs)
-        Where to start. Factors are given in the paper's orientation.
-    augment : int
-        Sweeps of each layer alone before the next layer is started.
+        Where to start. ``"nndsvd"``: from singular vectors; ``"snpa"``: from extreme samples,
+        where some are nearly pure; ``"hierarchical"``: from clusters of samples; ``"random"``; a
+        function ``start(panels, rank, rng) -> W``; or feasible factors, (Ws, Hs) as above. ``None``
+        (default): ``"nndsvd"``, and ``"random"`` where the rank exceeds the data's dimensions, W
+        may be negative, or entries are missing or weighted. A list such as
+        ``["hierarchical", "snpa"]`` fits from each, all weighted as the first, and keeps the fit
+        with the lowest objective.
+    augment : int, default 0
+        Sweeps of each layer alone before the next is started from its components; 0: all layers
+        are started first and then swept together. ``"multilayer"`` always runs ``max_iter`` here.
     solver : str or Solver
-        How one block is decreased.
-    max_iter, tol, max_time : int, float, float or None
-        When to stop.
-    inner_iter, inner_tol : int, float
-        How hard to work on one block.
-    extrapolate : bool
-        Whether sweeps begin ahead of where the last one ended.
-    layer : int
-        The layer `transform` codes in and `components_` shows; -1 is the last.
-    allow_negative : bool
-        Accept negative data under nonnegative factors.
-    random_state : None, int, RandomState or Generator
-        Makes random starts reproducible.
-    callbacks : callable or list of callables
-        Called after every sweep; a true return value stops the fit.
+        How one factor is improved while the others stay: ``"fpgm"`` (default), fast projected
+        gradients with restarts, for all constraints; ``"pg"``, without acceleration; ``"hals"``,
+        row by row; ``"mu"``, multiplicative updates, for nonnegative factors.
+    max_iter : int, default 500
+        Largest number of sweeps, each of which updates all factors once (per layer for
+        ``"multilayer"``). Reaching it gives a ``ConvergenceWarning``.
+    tol : float, default 1e-4
+        Stop when a sweep decreases the objective by less than this fraction of the loss. 0: never,
+        which asks for exactly ``max_iter`` sweeps.
+    max_time : float, optional
+        Stop after the sweep during which this many seconds have passed.
+    inner_iter : int, default 10
+        Largest number of steps in one update of a factor.
+    inner_tol : float, default 0.01
+        An update ends earlier once a step is shorter than this fraction of its first.
+    extrapolate : bool, default True
+        Begin each sweep ahead of where the last one ended, and take it back where the objective
+        rose: several times fewer sweeps. False: plain sweeps, as in the paper.
+    layer : int, default -1
+        The layer that `transform` codes in and that `components_`, `score` and
+        ``reconstruction_err_`` are of; -1 is the last. `at_layer` changes it after the fit.
+    allow_negative : bool, default False
+        Fit negative entries of X (noise, say) though both factors of layer 1 are nonnegative;
+        False: refuse them.
+    random_state : None, int, Generator or RandomState
+        Seed of random starts: an integer makes fits reproducible, ``None`` (default) does not.
+    callbacks : callable or list of callables, optional
+        Called after each sweep with a `Progress` (sweep, objective, errors, time), ``print`` for
+        example; a true return value stops the fit.
     device : str or torch.device, optional
-        ``"cuda"``: work there, for `fit`, `transform` and `score`.
+        ``"cuda"``: work there, in `fit`, `transform` and `score`. Default: where X is.
     checkpoint : path or Checkpoint, optional
-        A file from which the same `fit` goes on after it was stopped or killed.
+        A file, written every minute, from which the same `fit` goes on after it was stopped or
+        killed; it is removed when the fit has ended by itself. Default: none.
 
     Attributes
     ----------
@@ -210,7 +258,13 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             ``factorization_.layout``.
         y : ignored
         weights : None, "observed", or array, n_samples x n_features
-            How much each entry of X counts, see `factorize`. Default: as the estimator says.
+            How much each entry of X counts: 0 leaves it out, and so does NaN under
+            ``"observed"``. Default: as the estimator's own ``weights`` say.
+
+        Returns
+        -------
+        DeepMF
+            The estimator itself.
         """
         kind, data = kind_of(X), as_dataset(X)
         given = X if data is None else data.X.T
@@ -241,7 +295,18 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         return self._show(number)
 
     def fit_transform(self, X: Any, y: object = None, weights: Any = None) -> Any:
-        """The same as ``fit(X, weights=weights).transform(X, weights=weights)``."""
+        """The same as ``fit(X, weights=weights).transform(X, weights=weights)``.
+
+        Parameters
+        ----------
+        X, y, weights
+            As in `fit`.
+
+        Returns
+        -------
+        array, n_samples x n_components
+            As from `transform`.
+        """
         return self.fit(X, weights=weights).transform(X, weights=weights)
 
     def transform(self, X: Any, layer: int | None = None, weights: Any = None) -> Any:
@@ -249,7 +314,16 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
         A sample's codes depend on the sample and the components alone (unless constraint_H ties
         samples together, as `GroupedSparse` does); ``fit_transform(X)`` and
-        ``fit(X).transform(X)`` are equal. ``weights`` are as in `fit`.
+        ``fit(X).transform(X)`` are equal.
+
+        Parameters
+        ----------
+        X : matrix, n_samples x n_features, or AnnData, xarray.DataArray, deepmf Dataset
+            Samples with the features of the fit.
+        layer : int, optional
+            From 1, or from the end with negative numbers; for named columns see `at_layer`.
+        weights : None, "observed", or array, n_samples x n_features
+            As in `fit`: a sample is coded by what is observed of it.
 
         Returns
         -------
@@ -271,7 +345,21 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         return codes_as(kind, codes, data.layout, self._names(number))
 
     def inverse_transform(self, codes: Any, layer: int | None = None) -> Any:
-        """codes @ components(layer): back to features; maps of a cube become a cube again."""
+        """codes @ components(layer): back to features.
+
+        Parameters
+        ----------
+        codes : matrix, n_samples x n_components
+            As `transform` gives them, in any kind.
+        layer : int, optional
+            The layer they are codes of. Default: the estimator's own.
+
+        Returns
+        -------
+        array, n_samples x n_features
+            In the kind that the codes are: a DataFrame for one, if features had names in the fit,
+            and a cube again for maps of one.
+        """
         check_is_fitted(self)
         number = self._number(layer)
         if kind_of(codes) == self._fitted_kind == "xarray":
@@ -288,7 +376,16 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     def components(self, layer: int) -> Any:
         """The layer's components, one per row.
 
-        A DataFrame after a fit to a DataFrame or AnnData, a DataArray after one to a cube.
+        Parameters
+        ----------
+        layer : int
+            From 1, or from the end with negative numbers.
+
+        Returns
+        -------
+        array, n_components x n_features
+            A DataFrame after a fit to a DataFrame with names or to AnnData, a DataArray after one
+            to a cube; `components_` is always an array.
         """
         check_is_fitted(self)
         number, f = self._number(layer), self.factorization_
@@ -301,14 +398,37 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         return self.factorization_.basis(self.layer_).T
 
     def links(self, layer: int = -1) -> Any:
-        """Share of each of the layer's components (rows) in those of the layer before (columns)."""
+        """Share of each of the layer's components (rows) in those of the layer before (columns).
+
+        Parameters
+        ----------
+        layer : int, default -1
+            From 2, or from the end with negative numbers.
+
+        Returns
+        -------
+        array, n_components x n_components of the layer before
+            Columns add up to 1. A DataFrame or DataArray where `components` gives one.
+        """
         check_is_fitted(self)
         number, f = self._number(layer), self.factorization_
         shares, parts = f.links(number), self._names(number - 1)
         return links_as(self._fitted_kind, shares, f.layout, self._names(number), parts)
 
     def at_layer(self, layer: int) -> Self:
-        """The same fit with another layer for its own; nothing is fitted again."""
+        """The same fit with another layer for its own; nothing is fitted again.
+
+        Parameters
+        ----------
+        layer : int
+            From 1, or from the end with negative numbers.
+
+        Returns
+        -------
+        DeepMF
+            A fitted estimator that shares the factors of this one, with this layer's codes, names
+            of columns, `components_`, `score` and ``reconstruction_err_``.
+        """
         check_is_fitted(self)
         number = self._number(layer)
         other = clone(self).set_params(layer=number)
@@ -345,7 +465,18 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     def score(self, X: Any, y: object = None, weights: Any = None) -> float:
         """Minus the mean squared error of X's approximation in the estimator's layer.
 
-        ``weights`` are as in `fit`; the mean is then a weighted one, over what is observed.
+        Parameters
+        ----------
+        X : matrix, n_samples x n_features, or AnnData, xarray.DataArray, deepmf Dataset
+            Samples with the features of the fit, coded as `transform` does.
+        y : ignored
+        weights : None, "observed", or array, n_samples x n_features
+            As in `fit`; the mean is then a weighted one, over what is observed.
+
+        Returns
+        -------
+        float
+            At most 0; larger is better, as model selection wants it.
         """
         check_is_fitted(self)
         M, _ = self._samples(X, weights)

@@ -88,21 +88,65 @@ class Factorization:
         return len(self.history) - 1
 
     def basis(self, layer: int) -> Any:
-        """W_l, the layer's components as columns."""
+        """W_l, the layer's components as columns.
+
+        Parameters
+        ----------
+        layer : int
+            From 1, or from the end with negative numbers.
+
+        Returns
+        -------
+        array, m x r_l
+            Of the kind of the data.
+        """
         return self.W[self._index(layer)]
 
     def codes(self, layer: int) -> Any:
-        """H_l ... H_1: how much of each of the layer's components every data point holds."""
+        """H_l ... H_1: how much of each of the layer's components every data point holds.
+
+        Parameters
+        ----------
+        layer : int
+            From 1, or from the end with negative numbers.
+
+        Returns
+        -------
+        array, r_l x n
+            Of the kind of the data.
+        """
         return _chain(self.H[1 : self._index(layer) + 1], self.H[0])
 
     def links(self, layer: int = -1) -> Array:
-        """H_l(i, j) / sum_i H_l(i, j): share of component i in component j of the layer before."""
+        """|H_l(i, j)| / sum_i |H_l(i, j)|: share of component i in j of the layer before.
+
+        Parameters
+        ----------
+        layer : int, default -1
+            From 2, or from the end with negative numbers.
+
+        Returns
+        -------
+        array, r_l x r_{l-1}
+            Columns add up to 1; a column of zeros stays zero.
+        """
         if self._index(layer) == 0:
             raise ValueError("Layer 1 links components to data points: these are its codes.")
         return links(as_numpy(self.H[self._index(layer)]))
 
     def reconstruct(self, layer: int) -> Any:
-        """W_l H_l ... H_1, the layer's approximation of X."""
+        """W_l H_l ... H_1, the layer's approximation of X.
+
+        Parameters
+        ----------
+        layer : int
+            From 1, or from the end with negative numbers.
+
+        Returns
+        -------
+        array, m x n
+            Of the kind of the data.
+        """
         return self.basis(layer) @ self.codes(layer)
 
     def encode(self, X: Any, layer: int = 1, device: Any = None, weights: Any = None) -> Any:
@@ -113,9 +157,24 @@ class Factorization:
             argmin over H in H_1's set of 1/2 <H, A H> - <G'X, H>,    lifted by H_l ... H_2
 
         with the (A, G) that the model's own update of H_1 uses. Each column is solved by itself
-        (unless H_1's constraint ties columns together, as `GroupedSparse` does). ``device`` is as
-        in `factorize`, and so is ``weights``: a column is then coded by what is observed of it. Of
-        a Dask array, nothing is computed before its codes are.
+        (unless H_1's constraint ties columns together, as `GroupedSparse` does).
+
+        Parameters
+        ----------
+        X : matrix, m x k
+            Data points as columns, of any kind that `factorize` takes. Of a Dask array, nothing is
+            computed before its codes are.
+        layer : int, default 1
+            The layer whose components they are coded by.
+        device : str or torch.device, optional
+            As in `factorize`.
+        weights : None, "observed", or matrix, m x k
+            As in `factorize`: a column is coded by what is observed of it.
+
+        Returns
+        -------
+        array, r_l x k
+            Codes, in the kind that X is.
         """
         lifts = self._lifts(layer)
         data = as_foreign(X)
@@ -131,13 +190,30 @@ class Factorization:
     def squared_error(
         self, X: Any, layer: int = 1, device: Any = None, weights: Any = None
     ) -> float:
-        """||X - W_l codes||^2 of data coded as `encode` does, each entry times its weight."""
+        """||X - W_l codes||^2 of data coded as `encode` does, each entry times its weight.
+
+        Parameters
+        ----------
+        X, layer, device, weights
+            As in `encode`.
+
+        Returns
+        -------
+        float
+            0 where the layer's components make up X exactly.
+        """
         B = as_numpy(self.basis(layer)) @ _chain(self._lifts(layer), np.eye(self.ranks[0]))
         with self._coded(X, device, weights) as panels:
             return float(panels.residuals2([B])[0])
 
     def numpy(self) -> Factorization:
-        """The same with NumPy's arrays, where the data were of another library or on a device."""
+        """The same with NumPy's arrays, where the data were of another library or on a device.
+
+        Returns
+        -------
+        Factorization
+            With ``W`` and ``H`` in memory; all else is shared.
+        """
         W, H = ([as_numpy(M) for M in factors] for factors in (self.W, self.H))
         return replace(self, W=W, H=H)
 
@@ -177,6 +253,11 @@ class Factorization:
             The file; ``.npz`` is added where it is missing.
         codes : bool
             Whether H_1 goes into it. Without, the file is small and still codes data with `encode`.
+
+        Returns
+        -------
+        Path
+            The file that was written.
         """
         if not codes:
             none = np.empty((self.ranks[0], 0), as_numpy(self.W[0]).dtype)
@@ -216,6 +297,11 @@ class Factorization:
             The ``.npz`` file.
         custom : sequence of classes
             Your own constraints, regularisers, losses and solvers that the fit used.
+
+        Returns
+        -------
+        Factorization
+            With NumPy's arrays.
         """
         try:
             arrays = load_npz(_with_suffix(path))

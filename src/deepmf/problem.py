@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from deepmf.constraints import Constraint, Nonnegative
+from deepmf.constraints import Constraint, Nonnegative, Simplex, Unconstrained
 from deepmf.losses import Loss
 from deepmf.names import resolve
 from deepmf.panels import Panels
@@ -149,6 +149,18 @@ def _warn_if_increasing(sizes: list[int]) -> None:
         )
 
 
+def _warn_if_overcomplete(first: Layer, m: int, n: int) -> None:
+    """Say that a rank is too large to mean something, unless the settings give it a meaning."""
+    free = isinstance(first.constraint_W, Nonnegative | Unconstrained | Simplex)
+    free = free and isinstance(first.constraint_H, Nonnegative | Unconstrained)
+    if first.rank > min(m, n) and free and first.regularizer_W is first.regularizer_H is None:
+        warn(
+            f"The first rank, {first.rank}, exceeds min(m, n) = {min(m, n)} of X with {m} features "
+            f"and {n} samples: so many components can copy X and tell nothing of it. Take fewer, "
+            f"or a penalty or constraint that keeps them from it."
+        )
+
+
 def per_layer(name: str, given: object, depth: int) -> list[Any]:
     """One setting per layer, from one for all or a list of ``depth``."""
     if not isinstance(given, list | tuple):
@@ -199,7 +211,7 @@ def _check_parts(problem: Problem) -> None:
 
 
 def check_against_data(problem: Problem, panels: Panels) -> None:
-    """Refuse what only the data's shape shows to be impossible."""
+    """Refuse what only the data's shape shows to be impossible, and warn of what is pointless."""
     m, n = panels.shape
     widths = [n, *problem.ranks]
     for number, layer in enumerate(problem.layers, start=1):
@@ -225,3 +237,4 @@ def check_against_data(problem: Problem, panels: Panels) -> None:
             f"{panels.count} panels of columns. Use a constraint that separates over columns, or "
             f"keep the data in one panel (panel_size={n})."
         )
+    _warn_if_overcomplete(problem.layers[0], m, n)

@@ -41,6 +41,7 @@ LEVELS = {
     "fingerprint": 9,
     "fit": 10,
     "factorization": 10,
+    "advice": 11,
     "io": 11,
     "factorize": 12,
     "estimators": 13,

@@ -6,6 +6,7 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
+from deepmf.advice import advice
 from deepmf.checkpoint import Checkpoint
 from deepmf.factorization import Factorization
 from deepmf.fingerprint import fingerprint
@@ -19,6 +20,7 @@ from deepmf.names import resolve_start
 from deepmf.panels import Panels, as_panels
 from deepmf.problem import Problem, build_problem
 from deepmf.random_state import generator
+from deepmf.remarks import warn
 from deepmf.validation import check_matrix, check_scale, check_seen, check_sign, check_whole
 
 
@@ -205,7 +207,11 @@ def factorize(
             )
             to_file.bind(owner)
         done = fit(panels, problem, starts, control, rng, to_file)
-        return _result(done, panels, problem, layout)
+        f = _result(done, panels, problem, layout)
+    said = advice(f)
+    if said:
+        warn(said)
+    return f
 
 
 def _starts(init: object, problem: Problem, panels: Panels) -> list[Start | Given]:

@@ -263,12 +263,18 @@ def check_sign(A: Any, name: str = "X", new: bool = False) -> None:
     clip = f"np.maximum({name}, 0)"
     if is_sparse(A) or isinstance(A, Foreign):
         clip = f"{name}.maximum(0)" if is_sparse(A) else f"{name}.clip(0)"
-    way = "allow a signed factor with constraint_W='none'"
+    ways = (
+        "fit them as they are, as noise, with allow_negative=True, or if the data are signed by "
+        "nature allow signed components: constraint_W='none', model='data-centric'"
+    )
     if new:
-        way = "scale them with MinMaxScaler(clip=True) if MinMaxScaler made them"
+        ways = (
+            "scale them with MinMaxScaler(clip=True) if MinMaxScaler made them, or fit with "
+            "allow_negative=True"
+        )
     raise ValueError(
         f"Negative values in data: {name} has {found.number} negative entries (first "
         f"{found.value:.3g} at row {found.row}, column {found.column}; smallest "
         f"{float(A.min()):.3g}), but both factors of layer 1 are nonnegative. Clip them with "
-        f"{clip}, {way}, or fit them as they are with allow_negative=True."
+        f"{clip}, {ways}."
     )

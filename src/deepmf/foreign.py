@@ -21,48 +21,59 @@ _KINDS = {
 
 
 class Foreign(ABC):
-    """A matrix of another library's, with NumPy's names for what every kind can tell of it.
+    """A matrix of another kind, with NumPy's names for what every kind can tell of itself.
 
-    A kind is one subclass, listed in ``_KINDS``, and its `Panels`. Everything that depends on the
-    number of columns stays of that kind: the codes H_1 in the result as much as the data.
+    A subclass says its ``shape`` and ``dtype`` (float32 or float64) and has `blocks` and `panels`;
+    all else follows from these, and may be overridden where a kind knows a better way. Everything
+    that depends on the number of columns stays of that kind: the codes H_1 in the result as much
+    as the data. Kinds of other libraries' arrays are found by ``_KINDS``; an instance of any other
+    subclass is given to `factorize` itself.
     """
 
     ndim = 2
     lazy: ClassVar[bool] = False
     """Whether entries are not there yet: they are then looked at when panels load them."""
     array: Any
-    """The array itself."""
+    """The other library's array."""
     shape: tuple[int, int]
     dtype: np.dtype
-
-    @property
-    @abstractmethod
-    def T(self) -> Self:
-        """The transpose, of the same kind."""
-
-    @abstractmethod
-    def checked(self, name: str) -> Self:
-        """A matrix of float32 or float64, or a sentence that says what is wrong with ``name``."""
-
-    @abstractmethod
-    def min(self) -> float:
-        """The smallest entry."""
-
-    @abstractmethod
-    def max(self) -> float:
-        """The largest entry."""
-
-    @abstractmethod
-    def sum(self) -> float:
-        """The sum of all entries, not finite where one of them is not."""
-
-    @abstractmethod
-    def norm(self) -> float:
-        """||X||."""
 
     @abstractmethod
     def blocks(self) -> Iterator[tuple[int, NDArray]]:
         """First column and content of each block of columns, to look for bad entries in."""
+
+    @abstractmethod
+    def panels(self, width: int | None) -> Any:
+        """The `Panels` that work on it, each so many columns wide if a width is given."""
+
+    @property
+    def T(self) -> Self:
+        """The transpose, of the same kind; `DeepMF`, whose rows are samples, asks for it."""
+        raise TypeError(
+            f"{type(self).__name__} has no transpose, which DeepMF needs; give it to factorize, "
+            f"whose columns are the samples."
+        )
+
+    def checked(self, name: str) -> Self:
+        """A matrix of float32 or float64, or a sentence that says what is wrong with ``name``."""
+        return self
+
+    def min(self) -> float:
+        """The smallest entry."""
+        return min(float(block.min()) for _, block in self.blocks())
+
+    def max(self) -> float:
+        """The largest entry."""
+        return max(float(block.max()) for _, block in self.blocks())
+
+    def sum(self) -> float:
+        """The sum of all entries, not finite where one of them is not."""
+        return sum(float(block.sum(dtype=np.float64)) for _, block in self.blocks())
+
+    def norm(self) -> float:
+        """||X||."""
+        squares = (np.sum(np.square(block), dtype=np.float64) for _, block in self.blocks())
+        return float(sum(squares)) ** 0.5
 
     def search(self, look: Callable[[NDArray], Any]) -> Iterator[tuple[int, int, Any]]:
         """First row and column of each block, and what a function finds in it."""
@@ -76,17 +87,13 @@ class Foreign(ABC):
         """
         raise NotImplementedError(f"{type(self).__name__} is not lazy.")
 
-    @abstractmethod
     def numpy(self) -> NDArray:
         """All of it as a NumPy array."""
+        return np.hstack([block for _, block in self.blocks()])
 
-    @abstractmethod
     def own(self, M: Any) -> Any:
         """A NumPy array, or codes as the panels have them, as results hold it."""
-
-    @abstractmethod
-    def panels(self, width: int | None) -> Any:
-        """The `Panels` that work on it."""
+        return M.astype(self.dtype, copy=False)
 
 
 def as_foreign(X: Any) -> Any:

@@ -11,14 +11,18 @@ from deepmf.panels.dense import DensePanels
 from deepmf.panels.observed import ObservedPanels
 from deepmf.panels.sparse import SparsePanels
 from deepmf.panels.stored import StoredPanels
+from deepmf.state import DataProducts
 from deepmf.stored import Stored
 
 __all__ = [
     "Coding",
+    "DataProducts",
     "DensePanels",
+    "Foreign",
     "ObservedPanels",
     "Panels",
     "SparsePanels",
+    "Stored",
     "StoredPanels",
     "as_panels",
 ]

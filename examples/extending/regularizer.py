@@ -1,0 +1,51 @@
+"""Regularisers of your own: one that is quadratic itself, and one that is not even convex."""
+
+import numpy as np
+
+from deepmf import Quadratic, Regularizer, factorize
+from deepmf.checks import check_regularizer
+from deepmf.datasets import simulated_scene
+
+
+class Smooth(Regularizer):
+    """1/2 ||D M||^2, D the differences between neighbouring rows: smooth spectra."""
+
+    def value(self, M):
+        return 0.5 * np.sum(np.diff(M, axis=0) ** 2)
+
+    def majorize(self, M):
+        D = np.diff(np.eye(len(M)), axis=0)
+        return Quadratic.of(A=D.T @ D)
+
+
+class LogSum(Regularizer):
+    """sum log(1 + M / eps) of a nonnegative M: sparser than l1, and concave.
+
+    A concave function lies below its tangent, which is linear: a quadratic without curvature.
+    """
+
+    separable = True
+
+    def __init__(self, weight=1e-2, relative=True, eps=0.1):
+        super().__init__(weight, relative)
+        self.eps = eps
+
+    def value(self, M):
+        return np.sum(np.log1p(M / self.eps))
+
+    def majorize(self, M):
+        return Quadratic(C=-1 / (self.eps + M))
+
+
+check_regularizer(Smooth())
+check_regularizer(LogSum())
+
+scene = simulated_scene(rows=32, cols=32)
+settings = {"ranks": [6, 3], "constraint_W": "simplex", "init": "snpa", "tol": 1e-3}
+for name, f in {
+    "plain": factorize(scene, **settings),
+    "smooth spectra": factorize(scene, **settings, regularizer_W=Smooth(0.1)),
+    "sparse codes": factorize(scene, **settings, regularizer_H=[LogSum(0.1), None]),
+}.items():
+    rough = np.linalg.norm(np.diff(f.W[0], axis=0)) / np.linalg.norm(f.W[0])
+    print(f"{name}: roughness {rough:.3f}, codes that are zero {np.mean(f.H[0] == 0):.0%}")

@@ -1,0 +1,138 @@
+"""Every block of a loss is that loss, seen as a function of one factor."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from deepmf.checks.promise import promise
+from deepmf.losses import Loss
+from deepmf.quadratic import Array, Quadratic
+from deepmf.state import DataProducts, State
+
+_SHAPES = (
+    (7, 12, [4]),
+    (7, 12, [5, 3]),
+    (11, 6, [5, 4, 2]),
+)
+"""m, n and ranks."""
+
+
+def check_loss(loss: Loss, random_state: int = 0) -> None:
+    """Check a loss on random factors of one, two and three layers.
+
+    For every factor M, its quadratic q and any D: ``q(M + D) - q(M)`` is the change of ``value``
+    when M becomes M + D and all else stays. Weights are finite, nonnegative, and 1 for layer 1.
+
+    Parameters
+    ----------
+    loss : Loss
+        What is checked: one whose layers are fitted together (``joint``, ``consistent``).
+    random_state : int
+        Seed of the factors.
+
+    Raises
+    ------
+    AssertionError
+        The first promise that is broken.
+
+    Examples
+    --------
+    >>> from deepmf import DataCentric
+    >>> from deepmf.checks import check_loss
+    >>> check_loss(DataCentric(0.3))
+    """
+    promise(
+        loss.joint and loss.consistent,
+        loss,
+        "it says that its blocks do not decrease one function (joint, consistent); there is "
+        "nothing to compare them with.",
+    )
+    rng = np.random.default_rng(random_state)
+    for m, n, ranks in _SHAPES:
+        model = _Model.drawn(m, n, ranks, rng)
+        w = loss.weights(*model.errors_and_sizes(loss))
+        promise(np.shape(w) == (len(ranks),), loss, f"it has {np.shape(w)} weights for {ranks}.")
+        promise(np.isfinite(w).all() and w.min() >= 0, loss, f"its weights are {w}.")
+        promise(w[0] == 1, loss, f"its first weight is {w[0]}, not 1.")
+        for layer in range(len(ranks)):
+            for kind in "HW":
+                _block(loss, model, kind, layer, w, rng)
+
+
+def _block(
+    loss: Loss, model: _Model, kind: str, layer: int, w: Array, rng: np.random.Generator
+) -> None:
+    s, M = model.state(), model.factors(kind)[layer]
+    if kind == "W":
+        q = loss.W(s, layer, w)
+    elif layer > 0:
+        q = loss.H(s, layer, w)
+    else:
+        A, G = loss.first(s, w)
+        q = Quadratic.of(A=A, C=G.T @ model.X)
+    for size in (1.0, 0.01):
+        D = size * rng.standard_normal(M.shape)
+        before, after = model.value(loss, w), model.replaced(kind, layer, M + D).value(loss, w)
+        change = q.change(M, D)
+        promise(
+            abs(change - (after - before)) <= 1e-9 * (abs(before) + abs(after)),
+            loss,
+            f"when {kind}_{layer + 1} of {len(model.W)} layers moves, its value changes by "
+            f"{after - before:.8g} and the block's quadratic by {change:.8g}.",
+        )
+
+
+@dataclass
+class _Model:
+    """X and all factors, dense."""
+
+    X: Array
+    W: list[Array]
+    H: list[Array]
+
+    @classmethod
+    def drawn(cls, m: int, n: int, ranks: list[int], rng: np.random.Generator) -> _Model:
+        widths = [n, *ranks]
+        return cls(
+            rng.standard_normal((m, n)),
+            [rng.standard_normal((m, r)) for r in ranks],
+            [rng.standard_normal((r, widths[k])) for k, r in enumerate(ranks)],
+        )
+
+    def factors(self, kind: str) -> list[Array]:
+        return self.W if kind == "W" else self.H
+
+    def replaced(self, kind: str, layer: int, M: Array) -> _Model:
+        other = _Model(self.X, list(self.W), list(self.H))
+        other.factors(kind)[layer] = M
+        return other
+
+    def state(self) -> State:
+        H1 = self.H[0]
+        return State(
+            float(np.sum(self.X**2)),
+            W=list(self.W),
+            H=[np.empty((len(H1), 0)), *self.H[1:]],
+            data=DataProducts(self.X @ H1.T, H1 @ H1.T, 0.0),
+        )
+
+    def errors(self) -> tuple[Array, Array]:
+        """||W_{l-1} - W_l H_l||^2 and ||X - W_l H_l...H_1||^2 of each layer."""
+        above, layer, data, codes = self.X, [], [], np.eye(self.X.shape[1])
+        for W, H in zip(self.W, self.H):
+            codes = H @ codes
+            layer.append(np.sum((above - W @ H) ** 2))
+            data.append(np.sum((self.X - W @ codes) ** 2))
+            above = W
+        return np.array(layer), np.array(data)
+
+    def errors_and_sizes(self, loss: Loss) -> tuple[Array, Array]:
+        layer, data = self.errors()
+        if loss.errors == "data":
+            return data, np.full(len(data), np.sum(self.X**2))
+        return layer, np.array([np.sum(M**2) for M in (self.X, *self.W[:-1])])
+
+    def value(self, loss: Loss, w: Array) -> float:
+        return loss.value(*self.errors(), w)

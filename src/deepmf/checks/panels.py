@@ -1,0 +1,137 @@
+"""A kind of data does what the same numbers in an array do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from deepmf.checks.promise import close, promise
+from deepmf.constraints import Nonnegative, Simplex
+from deepmf.factorize import factorize
+from deepmf.foreign import as_numpy
+from deepmf.panels import Coding, Panels, as_panels
+from deepmf.quadratic import Array
+from deepmf.regularizers import L1
+from deepmf.solvers import FastProjectedGradient
+from deepmf.validation import check_matrix
+
+_RANK = 3
+
+
+def check_panels(data: Any, X: Array, rtol: float = 1e-8) -> None:
+    """Check the panels of some data against those of the same numbers in an array.
+
+    Every method of `Panels` gives what the array's panels give, and so do fits of one and two
+    layers from every start.
+
+    Parameters
+    ----------
+    data : matrix of any kind that `factorize` takes
+        What is checked.
+    X : array
+        The same numbers, nonnegative, at least 4 x 8.
+    rtol : float
+        Largest difference, relative to the largest entry.
+
+    Raises
+    ------
+    AssertionError
+        The first promise that is broken.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scipy import sparse
+    >>> from deepmf.checks import check_panels
+    >>> X = np.random.default_rng(0).random((6, 20))
+    >>> check_panels(sparse.csc_array(X), X)
+    """
+    X = np.asarray(X, dtype=float)
+    with as_panels(check_matrix(data, sparse_ok=True)) as ours, as_panels(X) as plain:
+        _same_facts(ours, plain, rtol)
+        _same_updates(ours, plain, rtol)
+    for start in ("nndsvd", "random", "snpa", "hierarchical"):
+        for ranks in ([_RANK], [_RANK, 2]):
+            a, b = (
+                factorize(Z, ranks, init=start, max_iter=5, tol=0, random_state=0)
+                for Z in (data, X)
+            )
+            promise(
+                close(a.history.objective, b.history.objective, 1e2 * rtol),
+                ours,
+                f"a fit of ranks {ranks} from {start!r} goes another way than the array's.",
+            )
+
+
+def _same_facts(ours: Panels, plain: Panels, rtol: float) -> None:
+    m, n = plain.shape
+    G = np.random.default_rng(0).standard_normal((m, _RANK))
+    index = np.array([n - 1, 0, 3, 3])
+    U, values = ours.leading(_RANK)
+    promise(tuple(ours.shape) == (m, n), ours, f"shape is {ours.shape}, not {(m, n)}.")
+    for what, a, b in (
+        ("norm2", ours.norm2, plain.norm2),
+        ("column_norms2()", ours.column_norms2(), plain.column_norms2()),
+        ("columns(index)", ours.columns(index), plain.columns(index)),
+        ("dot(G)", ours.dot(G), plain.dot(G)),
+        ("dot(G, index)", ours.dot(G, index), plain.dot(G, index)),
+        ("halves_norms2(G)", ours.halves_norms2(G), plain.halves_norms2(G)),
+        ("the values of leading(3)", values, plain.leading(_RANK)[1]),
+    ):
+        promise(close(a, b, rtol), ours, f"{what} differs from the array's.")
+    promise(close(U.T @ U, np.eye(_RANK), 1e-6), ours, "leading(3) is not orthonormal.")
+    promise(
+        close(np.linalg.norm(plain.dot(U), axis=1), values, 1e-6),
+        ours,
+        "leading(3) has values that are not those of its vectors.",
+    )
+    some = np.arange(n) % 2 == 0
+    promise(
+        close(ours.leading(2, some)[1], plain.leading(2, some)[1], rtol),
+        ours,
+        "leading(2, members) differs from the array's.",
+    )
+
+
+def _same_updates(ours: Panels, plain: Panels, rtol: float) -> None:
+    m, n = plain.shape
+    rng = np.random.default_rng(1)
+    W, H = rng.random((m, _RANK)), rng.random((_RANK, n))
+    solver = FastProjectedGradient()
+    for coding in (
+        Coding(W.T @ W, W, Nonnegative()),
+        Coding(W.T @ W, W, Simplex()),
+        Coding(W.T @ W, W, Nonnegative(), L1(), 0.1),
+    ):
+        what = f"{coding.constraint!r}" + (", L1" if coding.regularizer else "")
+        for p in (ours, plain):
+            p.begin(coding)
+        _same_codes(ours, plain, rtol, f"begin ({what})")
+        for p in (ours, plain):
+            p.set_codes(coding.constraint.project(H))
+        a, b = (p.update(coding, solver, 10, 0.01) for p in (ours, plain))
+        _same_codes(ours, plain, rtol, f"update ({what})")
+        for i, part in enumerate(("X H'", "H H'", "the penalty")):
+            promise(close(a[i], b[i], rtol), ours, f"{part} of update ({what}) differs.")
+        promise(
+            close(ours.residuals2([W, 2 * W]), plain.residuals2([W, 2 * W]), rtol),
+            ours,
+            "residuals2 differs from the array's.",
+        )
+        before = _codes(ours).copy()
+        ahead = Coding(coding.A, coding.G, coding.constraint, momentum=0.5)
+        ours.update(ahead, solver, 3, 0.01)
+        ours.undo()
+        promise(
+            close(_codes(ours), before, 1e-12), ours, "undo does not take the last update back."
+        )
+
+
+def _same_codes(ours: Panels, plain: Panels, rtol: float, what: str) -> None:
+    promise(close(_codes(ours), _codes(plain), rtol), ours, f"codes after {what} differ.")
+
+
+def _codes(panels: Panels) -> Array:
+    codes: Array = as_numpy(panels.own(panels.get_codes()))
+    return codes

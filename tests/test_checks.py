@@ -1,0 +1,403 @@
+"""The checks that users run on classes of their own: deepmf's pass, broken ones are named."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from deepmf import (
+    HALS,
+    L1,
+    Box,
+    CappedSimplex,
+    Constraint,
+    DataCentric,
+    FastProjectedGradient,
+    GroupedSparse,
+    LayerCentric,
+    MinVolume,
+    Multilayer,
+    Multiplicative,
+    Nonnegative,
+    ProjectedGradient,
+    Quadratic,
+    Regularizer,
+    Ridge,
+    Simplex,
+    Solver,
+    Trigeorgis,
+    Unconstrained,
+)
+from deepmf.checks import (
+    check_constraint,
+    check_loss,
+    check_panels,
+    check_regularizer,
+    check_solver,
+    check_start,
+)
+from deepmf.init import hierarchical, nndsvd, random, snpa
+from deepmf.panels import DataProducts, DensePanels, Foreign, Stored
+
+X = np.random.default_rng(0).random((6, 20))
+
+
+# --- deepmf's own --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "constraint",
+    [
+        Unconstrained(),
+        Nonnegative(),
+        Box(),
+        Box(-1, 2),
+        Simplex(),
+        CappedSimplex(),
+        GroupedSparse(0.5),
+        GroupedSparse(0.6, nonnegative=False),
+    ],
+    ids=repr,
+)
+def test_constraints(constraint):
+    check_constraint(constraint)
+
+
+@pytest.mark.parametrize("regularizer", [MinVolume(), Ridge(), L1()], ids=repr)
+def test_regularizers(regularizer):
+    check_regularizer(regularizer)
+
+
+@pytest.mark.parametrize(
+    "solver",
+    [
+        FastProjectedGradient(),
+        FastProjectedGradient(scaled=False),
+        ProjectedGradient(),
+        HALS(),
+        Multiplicative(),
+    ],
+    ids=repr,
+)
+def test_solvers(solver):
+    check_solver(solver)
+
+
+@pytest.mark.parametrize("start", [snpa, hierarchical, nndsvd, random])
+def test_starts(start):
+    check_start(start)
+
+
+@pytest.mark.parametrize("loss", [LayerCentric(), LayerCentric(3, False), DataCentric(0.3)])
+def test_losses(loss):
+    check_loss(loss)
+
+
+@pytest.mark.parametrize("kind", [np.array, np.asfortranarray, sparse.csr_array, Stored])
+def test_panels(kind):
+    check_panels(kind(X), X)
+
+
+def test_panels_of_tensors():
+    torch = pytest.importorskip("torch")
+    check_panels(torch.tensor(X), X)
+
+
+# --- broken promises -----------------------------------------------------------------------------
+
+
+class Half(Nonnegative):
+    """Not idempotent."""
+
+    def project(self, M):
+        return np.maximum(M, 0) / 2
+
+
+class Far(Constraint):
+    """Idempotent, but not the nearest point."""
+
+    def project(self, M):
+        return np.where(M < 0, 1, M)
+
+
+class Writes(Constraint):
+    def project(self, M):
+        np.maximum(M, 0, out=M)
+        return M
+
+
+class Mixes(Simplex):
+    """Over rows, not columns."""
+
+    def project(self, M):
+        return super().project(M.T).T
+
+
+class Bounded(Nonnegative):
+    bounded = True
+
+
+class Signed(Unconstrained):
+    nonnegative = True
+
+
+class Wide(Nonnegative):
+    def project(self, M):
+        return np.maximum(M, 0).astype(float)
+
+
+class TopOne(Constraint):
+    """Not convex, and does not say so."""
+
+    separable = "columns"
+
+    def project(self, M):
+        return np.where(np.abs(M) == np.abs(M).max(axis=0), M, 0)
+
+
+@pytest.mark.parametrize(
+    ("constraint", "said"),
+    [
+        (Half(), "projecting a projection"),
+        (Far(), "at distance"),
+        (Writes(), "writes to the matrix"),
+        (Mixes(), "columns projected alone"),
+        (Bounded(), "bounded is true"),
+        (Signed(), "nonnegative is true"),
+        (Wide(), "float32 is projected to float64"),
+        (TopOne(), "not convex"),
+    ],
+    ids=lambda c: type(c).__name__,
+)
+def test_broken_constraints(constraint, said):
+    with pytest.raises(AssertionError, match=rf"^{type(constraint).__name__}\(.*{said}"):
+        check_constraint(constraint)
+
+
+class Below(Ridge):
+    def majorize(self, M):
+        return Quadratic.of(A=0.5, C=-0.5 * M)  # right slope, half the curvature
+
+
+class Tilted(Ridge):
+    def majorize(self, M):
+        return Quadratic.of(A=1e6)
+
+
+class Tied(Regularizer):
+    separable = True
+
+    def value(self, M):
+        return 0.5 * float(np.sum(M.sum(axis=1) ** 2))
+
+    def majorize(self, M):
+        return Quadratic.of(B=np.ones((M.shape[1], M.shape[1])))
+
+
+@pytest.mark.parametrize(
+    ("regularizer", "said"),
+    [
+        (Below(), "must lie above"),
+        (Tilted(), "must (touch|lie above)"),
+        (Tied(), "not the sum over columns"),
+    ],
+    ids=lambda r: type(r).__name__,
+)
+def test_broken_regularizers(regularizer, said):
+    with pytest.raises(AssertionError, match=said):
+        check_regularizer(regularizer)
+
+
+class Steps(Solver):
+    """Gradient steps of some length."""
+
+    def __init__(self, length=1.0):
+        self.length = length
+
+    def solve(self, q, constraint, M, max_iter, tol):
+        for _ in range(max_iter):
+            M = constraint.project(M - self.length / max(q.lipschitz(), 1e-9) * q.gradient(M))
+        return M
+
+
+class Leaves(Steps):
+    def solve(self, q, constraint, M, max_iter, tol):
+        return super().solve(q, Unconstrained(), M, max_iter, tol)
+
+
+class Idle(Solver):
+    def solve(self, q, constraint, M, max_iter, tol):
+        return M.copy()
+
+
+class Forgets(Steps):
+    """Takes only the left factor of a term."""
+
+    def solve(self, q, constraint, M, max_iter, tol):
+        q = Quadratic(tuple((A, 1.0) for A, _ in q.terms), q.C)
+        return super().solve(q, constraint, M, max_iter, tol)
+
+
+class Together(Solver):
+    """One exact line search for all columns."""
+
+    def solve(self, q, constraint, M, max_iter, tol):
+        for _ in range(max_iter):
+            D = constraint.project(M - q.gradient(M) / max(q.lipschitz(), 1e-9)) - M
+            bend = np.sum(D * q.hessian(D))
+            t = -np.sum(D * q.gradient(M)) / bend if bend > 0 else 0.0
+            M = (
+                M
+                + M.dtype.type(np.clip(t, 0, 1) if not isinstance(constraint, Unconstrained) else t)
+                * D
+            )
+        return M
+
+
+class Overwrites(Steps):
+    def solve(self, q, constraint, M, max_iter, tol):
+        M -= q.gradient(M) / q.lipschitz()
+        return constraint.project(M)
+
+
+@pytest.mark.parametrize(
+    ("solver", "said"),
+    [
+        (Steps(2.5), "raised the function"),
+        (Leaves(), "leaves"),
+        (Idle(), "does not move"),
+        (Forgets(), "raised the function"),
+        (Together(), "columns solved apart"),
+        (Overwrites(), "writes to its starting point"),
+    ],
+    ids=lambda s: type(s).__name__,
+)
+def test_broken_solvers(solver, said):
+    with pytest.raises(AssertionError, match=said):
+        check_solver(solver)
+
+
+def test_a_plain_solver_passes():
+    check_solver(Steps())
+
+
+def test_broken_starts():
+    def narrow(panels, rank, rng):
+        return panels.columns(range(rank + 1))
+
+    def empty(panels, rank, rng):
+        return np.zeros((panels.shape[0], rank))
+
+    def moody(panels, rank, rng):
+        return np.random.default_rng().random((panels.shape[0], rank))
+
+    def by_panels(panels, rank, rng):
+        return panels.columns(range(rank)) + panels.count
+
+    for start, said in (
+        (narrow, "for rank 1 of 12 rows it gives"),
+        (empty, "all zero"),
+        (moody, "the same seed gives another"),
+        (by_panels, "panels of 7 columns gives another"),
+    ):
+        with pytest.raises(AssertionError, match=said):
+            check_start(start)
+
+
+class NoPull(LayerCentric):
+    """Forgets that W_l is what layer l + 1 approximates."""
+
+    def W(self, s, layer, w):
+        return Multilayer().W(s, layer, w)
+
+
+class OneTerm(DataCentric):
+    """Forgets that deeper layers see H_1 too."""
+
+    def terms(self, s, w):
+        return super().terms(s, w)[:1]
+
+
+class Odd(DataCentric):
+    def weights(self, errors, sizes):
+        return np.full(len(errors), 2.0)
+
+
+@pytest.mark.parametrize(
+    ("loss", "said"),
+    [
+        (NoPull(), "when W_1 of 2 layers moves"),
+        (OneTerm(), "when H_1 of 2 layers moves"),
+        (Odd(), "its first weight is 2"),
+        (Trigeorgis(), "do not decrease one function"),
+        (Multilayer(), "do not decrease one function"),
+    ],
+    ids=lambda loss: type(loss).__name__,
+)
+def test_broken_losses(loss, said):
+    with pytest.raises(AssertionError, match=said):
+        check_loss(loss)
+
+
+class Array(Foreign):
+    """A NumPy array behind `Foreign`, with whatever is wrong with its panels."""
+
+    def __init__(self, X, kind=DensePanels):
+        self.X, self.kind = X, kind
+        self.shape, self.dtype = X.shape, X.dtype
+
+    def blocks(self):
+        for start in range(0, self.shape[1], 7):
+            yield start, self.X[:, start : start + 7]
+
+    def panels(self, width):
+        return self.kind(self.X, width)
+
+
+class ForgetsThePenalty(DensePanels):
+    def update(self, coding, *rest):
+        return DataProducts(*super().update(coding, *rest)[:2], 0.0)
+
+
+class CannotUndo(DensePanels):
+    def undo(self):
+        pass
+
+
+class Scaled(DensePanels):
+    def dot(self, G, index=None):
+        return 2 * super().dot(G, index)
+
+
+class Rough(DensePanels):
+    def residuals2(self, bases):
+        return super().residuals2(bases) + 1e-3
+
+
+def test_a_kind_needs_no_more_than_blocks_and_panels():
+    data = Array(X)
+    check_panels(data, X)
+    assert (data.min(), data.max()) == (X.min(), X.max())
+    assert data.sum() == pytest.approx(X.sum())
+    assert data.norm() == pytest.approx(np.linalg.norm(X))
+    np.testing.assert_array_equal(data.numpy(), X)
+
+
+@pytest.mark.parametrize(
+    ("kind", "said"),
+    [
+        (ForgetsThePenalty, "the penalty of update"),
+        (CannotUndo, "undo does not"),
+        (Scaled, r"dot\(G\) differs"),
+        (Rough, "residuals2 differs"),
+    ],
+)
+def test_broken_panels(kind, said):
+    with pytest.raises(AssertionError, match=said):
+        check_panels(Array(X, kind), X)
+
+
+def test_other_numbers_are_seen():
+    with pytest.raises(AssertionError, match="norm2 differs"):
+        check_panels(X + 0.01, X)

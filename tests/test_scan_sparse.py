@@ -127,7 +127,7 @@ def test_processes_change_nothing():
 def test_nothing_is_made_dense():
     few = {"folds": 2, "seeds": 2, "max_iter": 3, "tol": 0}
     scan(counts(3, (60, 100)), [2, [3, 2]], **few)  # what is compiled or imported is so before
-    X = sparse.random_array((10_000, 10_000), density=1e-4, rng=0, format="csc")
+    X = sparse.random_array((10_000, 10_000), density=5e-4, rng=0, format="csc")
     tracemalloc.start()
     try:
         scan(X, [2, [3, 2]], **few)

@@ -382,7 +382,7 @@ def test_nndsvd_past_its_reach():
 # --- given factors -------------------------------------------------------------------------------
 
 rng = np.random.default_rng(1)
-WS = [rng.random((8, 3)), rng.random((8, 2))]
+WS = [rng.dirichlet(np.ones(8), r).T for r in (3, 2)]
 HS = [rng.random((3, 20)), rng.random((2, 3))]
 
 BAD_GIVEN = {
@@ -390,7 +390,7 @@ BAD_GIVEN = {
     "H turned": ((WS, [HS[0].T, HS[1]]), ["H of layer 1", "(20, 3)", "(3, 20)"]),
     "nan": (([WS[0], WS[1] * np.nan], HS), ["W of layer 2", "nan"]),
     "inf": ((WS, [HS[0] * np.inf, HS[1]]), ["H of layer 1", "inf"]),
-    "infeasible": (([WS[0] - 1, WS[1]], HS), ["W of layer 1", "Nonnegative()", "project"]),
+    "infeasible": (([WS[0] - 1, WS[1]], HS), ["W of layer 1", "Simplex()", "project"]),
     "too few": ((WS[:1], HS), ["1 W", "2 layers"]),
     "too many": ((WS, [*HS, HS[1]]), ["3 H", "2 layers"]),
     "none": (([], []), ["0 W", "2 layers"]),
@@ -419,7 +419,7 @@ def test_given_factors_out_of_the_reach_of_float32():
         fit(X.astype("f"), init=([WS[0] * 1e25, WS[1]], [HS[0] * 1e-25, HS[1]]))
 
 
-@pytest.mark.parametrize("setting", [{"constraint_W": "simplex"}, {"constraint_H": Box(0, 0.1)}])
+@pytest.mark.parametrize("setting", [{"constraint_W": Box(2, 3)}, {"constraint_H": Box(0, 0.1)}])
 def test_given_factors_outside_a_set(setting):
     with refused("not in"):
         fit(init=(WS, HS), **setting)

@@ -97,7 +97,7 @@ def test_negative_layers_count_from_the_end(f):
 
 def test_encode_is_nonnegative_least_squares():
     rng = np.random.default_rng(1)
-    Ws = [rng.random((8, r)) for r in (5, 3, 2)]
+    Ws = [rng.dirichlet(np.ones(8), r).T for r in (5, 3, 2)]
     Hs = [rng.random(shape) for shape in ((5, 25), (3, 5), (2, 3))]
     f = factorize(X, [5, 3, 2], init=(Ws, Hs), max_iter=0, tol=0)
     new = rng.random((8, 12))

@@ -39,9 +39,10 @@ LEVELS = {
     "fingerprint": 9,
     "fit": 10,
     "factorization": 10,
-    "factorize": 11,
-    "io": 11,
-    "estimators": 12,
+    "advice": 11,
+    "factorize": 12,
+    "io": 12,
+    "estimators": 13,
 }
 # Leaves that any level may use: they import nothing of the numerics.
 HELPERS = {"files", "foreign", "interruption", "observed", "random_state", "stored", "threads"}

@@ -507,7 +507,7 @@ def test_grouped_sparsity_at_its_ends(where, nonnegative, sparsity):
         seen = [np.abs(M) > 1e-12 * np.abs(M).max() for M in factors]
         assert all(np.count_nonzero(M, axis=0).max() <= 1 for M in seen)
     if sparsity == 0 and nonnegative and where == "constraint_W":
-        plain = fit(max_iter=10, solver=same_steps)
+        plain = fit(max_iter=10, solver=same_steps, constraint_W="nonnegative")
         np.testing.assert_allclose(f.reconstruct(2), plain.reconstruct(2), atol=1e-9)
 
 
@@ -562,7 +562,8 @@ def test_settings_per_layer():
 
 def factors(seed=1):
     rng = np.random.default_rng(seed)
-    return [rng.random((10, 3)), rng.random((10, 2))], [rng.random((3, 24)), rng.random((2, 3))]
+    Ws = [rng.dirichlet(np.ones(10), r).T for r in (3, 2)]
+    return Ws, [rng.random((3, 24)), rng.random((2, 3))]
 
 
 def test_given_factors_in_many_guises():

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
+from deepmf.advice import advice
 from deepmf.checkpoint import Checkpoint
 from deepmf.dataset import Dataset
 from deepmf.factorization import Factorization
@@ -176,7 +178,11 @@ def factorize(
             )
             to_file.bind(owner)
         done = fit(panels, problem, starts, control, rng, to_file)
-        return _result(done, panels, problem, layout)
+        f = _result(done, panels, problem, layout)
+    said = advice(f)
+    if said:
+        warnings.warn(said, UserWarning, stacklevel=2)
+    return f
 
 
 def _starts(init: object, problem: Problem, panels: Panels) -> list[Start | Given]:

@@ -370,8 +370,8 @@ def _warn_not_converged(problem: Problem, control: Control) -> None:
 
     free = not any(layer.constraint_W.bounded for layer in problem.layers)
     drift = (
-        " With W of free scale the layer-centric loss keeps falling as W shrinks: "
-        "constraint_W='simplex' settles it (with a smaller lam if layer 1 then suffers)."
+        " The layer-centric loss keeps falling as W shrinks and H grows: constraint_W='simplex' "
+        "fixes the scale."
         if free and problem.loss.name == "layer-centric" and len(problem.layers) > 1
         else ""
     )

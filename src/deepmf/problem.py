@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from deepmf.constraints import Constraint, Nonnegative
+from deepmf.constraints import Constraint, Nonnegative, Simplex
 from deepmf.losses import Loss
 from deepmf.names import resolve
 from deepmf.panels import Panels
@@ -91,15 +91,18 @@ def build_problem(
     W_penalties = per_layer("regularizer_W", regularizer_W, depth)
     H_penalties = per_layer("regularizer_H", regularizer_H, depth)
 
+    loss, by = resolve("model", model), resolve("solver", solver)
+    scaled = depth > 1 and loss.errors == "layer" and by.objection(Simplex()) is None
     layers = []
     for rank, W_set, H_set, W_penalty, H_penalty in zip(
         sizes, W_sets, H_sets, W_penalties, H_penalties
     ):
         on_W = None if W_penalty is None else resolve("regularizer", W_penalty)
         on_H = None if H_penalty is None else resolve("regularizer", H_penalty)
-        set_H = _constraint(H_set, on_H, None)
-        layers.append(Layer(rank, _constraint(W_set, on_W, set_H), set_H, on_W, on_H))
-    problem = Problem(tuple(layers), resolve("model", model), resolve("solver", solver))
+        set_H = _constraint(H_set, _natural(on_H, scaled=False))
+        set_W = _constraint(W_set, Nonnegative() if set_H.bounded else _natural(on_W, scaled))
+        layers.append(Layer(rank, set_W, set_H, on_W, on_H))
+    problem = Problem(tuple(layers), loss, by)
     problem.loss.check_depth(depth)
     _check_parts(problem)
     return problem
@@ -163,16 +166,20 @@ def per_layer(name: str, given: object, depth: int) -> list[Any]:
     return list(given)
 
 
-def _constraint(
-    given: object, penalty: Regularizer | None, partner: Constraint | None
-) -> Constraint:
-    """The named set; without one, what the penalty needs, else nonnegativity."""
-    if given is not None:
-        return resolve("constraint", given)
-    needs_scale = partner is None or not partner.bounded
-    if penalty is not None and penalty.natural_set is not None and needs_scale:
-        return penalty.natural_set
-    return Nonnegative()
+def _constraint(given: object, natural: Constraint) -> Constraint:
+    """The named set, or without one the natural one."""
+    return natural if given is None else resolve("constraint", given)
+
+
+def _natural(penalty: Regularizer | None, scaled: bool) -> Constraint:
+    """What the penalty needs; without one the simplex where a factor must have a scale.
+
+    Models that compare layers need one: they take W_l for data, but W_l D^-1 and D H_l are as good
+    as W_l and H_l for any diagonal D > 0. For nonnegative factors nothing is lost.
+    """
+    if penalty is not None:
+        return penalty.natural_set or Nonnegative()
+    return Simplex() if scaled else Nonnegative()
 
 
 def _check_parts(problem: Problem) -> None:

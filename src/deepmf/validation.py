@@ -268,6 +268,6 @@ def check_sign(A: Any, name: str = "X") -> None:
         f"Negative values in data: {name} has {found.number} negative entries (first "
         f"{found.value:.3g} at row {found.row}, column {found.column}; smallest "
         f"{float(A.min()):.3g}), but both factors of layer 1 are nonnegative. Clip them with "
-        f"{clip}, allow a signed factor with constraint_W='none', or fit them as they are with "
-        f"allow_negative=True."
+        f"{clip}, fit them as they are, as noise, with allow_negative=True, or if the data are "
+        f"signed by nature allow signed components: constraint_W='none', model='data-centric'."
     )

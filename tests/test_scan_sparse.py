@@ -29,6 +29,7 @@ def rows_in_parts(m):
 # --- the measure ---------------------------------------------------------------------------------
 
 
+@pytest.mark.filterwarnings("ignore:Layer")  # fits of which nothing else is asked
 @pytest.mark.parametrize("model", ["layer-centric", "data-centric", "multilayer"])
 @pytest.mark.parametrize("constraint", ["nonnegative", "simplex", "box"])
 def test_errors_are_those_of_the_dense_formula(model, constraint):

@@ -101,8 +101,8 @@ def scan(
     sparse matrix a tenth of the columns is held out, and the others are fitted; each fifth of a
     held-out column's rows is then told from codes that its other rows alone decide. That error is
     near 100 % where most of each sample is chance, as in short texts, and what counts is where it
-    is least. Deeper layers compress the first, so their errors never choose r_1, and stability
-    chooses them.
+    is least. Samples of very different sizes should be scaled first, lest a few decide. Deeper
+    layers compress the first, so their errors never choose r_1, and stability chooses them.
 
     Parameters
     ----------

@@ -22,6 +22,8 @@ LEVELS = {
     "vectors": 1,
     "metrics": 0,
     "layout": 0,
+    "labels": 1,
+    "tree": 1,
     "dataset": 1,
     "history": 1,
     "state": 1,
@@ -40,13 +42,13 @@ LEVELS = {
     "fit": 10,
     "factorization": 10,
     "advice": 11,
+    "io": 11,
     "factorize": 12,
-    "io": 12,
     "estimators": 13,
 }
 # Leaves that any level may use: they import nothing of the numerics.
 HELPERS = {"files", "foreign", "interruption", "observed", "random_state", "stored", "threads"}
-HELPERS |= {"archives", "validation"}
+HELPERS |= {"archives", "remarks", "validation"}
 
 
 def part(path: Path) -> str:

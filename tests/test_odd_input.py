@@ -150,6 +150,7 @@ SAME = {
 
 
 @pytest.mark.filterwarnings("ignore:the matrix subclass:PendingDeprecationWarning")
+@pytest.mark.filterwarnings("ignore:X is a DataFrame")
 @pytest.mark.parametrize("model", CONSISTENT)
 @pytest.mark.parametrize("make", SAME.values(), ids=SAME)
 def test_the_container_does_not_matter(make, model, tmp_path):
@@ -243,6 +244,7 @@ ODD_SETTINGS = {
 
 @pytest.mark.parametrize("settings", ODD_SETTINGS.values(), ids=ODD_SETTINGS)
 @pytest.mark.parametrize("data", DEGENERATE.values(), ids=DEGENERATE)
+@pytest.mark.filterwarnings("ignore:The first rank")
 def test_degenerate_data(data, settings):
     """Works, or says in a sentence why not: no sparsity in one row, nothing left if shrunk."""
     for model, (dtype, init) in itertools.product(
@@ -336,6 +338,7 @@ def test_tall_data_take_the_lanczos_path(init):
     check(fit(flat, 1, init=init, max_iter=3), flat)
 
 
+@pytest.mark.filterwarnings("ignore:The first rank")
 def test_ranks_above_both_dimensions():
     f = fit(X[:3], [6, 5], max_iter=50)
     check(f, X[:3])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -11,12 +10,13 @@ from typing import Any, Literal
 
 import numpy as np
 
-from deepmf.constraints import Constraint, Nonnegative, Simplex
+from deepmf.constraints import Constraint, Nonnegative, Simplex, Unconstrained
 from deepmf.losses import Loss
 from deepmf.names import resolve
 from deepmf.panels import Panels
 from deepmf.parameters import Parametrized
 from deepmf.regularizers import Regularizer
+from deepmf.remarks import warn
 from deepmf.solvers import Solver
 
 
@@ -146,11 +146,21 @@ def check_ranks(ranks: object) -> list[int]:
 
 def _warn_if_increasing(sizes: list[int]) -> None:
     if any(b > a for a, b in pairwise(sizes)):
-        warnings.warn(
+        warn(
             f"ranks {sizes} increase: a layer at least as wide as the one before can copy it and "
-            f"brings no new feature. Decreasing ranks are usual.",
-            UserWarning,
-            stacklevel=4,
+            f"brings no new feature. Decreasing ranks are usual."
+        )
+
+
+def _warn_if_overcomplete(first: Layer, m: int, n: int) -> None:
+    """Say that a rank is too large to mean something, unless the settings give it a meaning."""
+    free = isinstance(first.constraint_W, Nonnegative | Unconstrained | Simplex)
+    free = free and isinstance(first.constraint_H, Nonnegative | Unconstrained)
+    if first.rank > min(m, n) and free and first.regularizer_W is first.regularizer_H is None:
+        warn(
+            f"The first rank, {first.rank}, exceeds min(m, n) = {min(m, n)} of X with {m} features "
+            f"and {n} samples: so many components can copy X and tell nothing of it. Take fewer, "
+            f"or a penalty or constraint that keeps them from it."
         )
 
 
@@ -208,7 +218,7 @@ def _check_parts(problem: Problem) -> None:
 
 
 def check_against_data(problem: Problem, panels: Panels) -> None:
-    """Refuse what only the data's shape shows to be impossible."""
+    """Refuse what only the data's shape shows to be impossible, and warn of what is pointless."""
     m, n = panels.shape
     widths = [n, *problem.ranks]
     for number, layer in enumerate(problem.layers, start=1):
@@ -234,3 +244,4 @@ def check_against_data(problem: Problem, panels: Panels) -> None:
             f"{panels.count} panels of columns. Use a constraint that separates over columns, or "
             f"keep the data in one panel (panel_size={n})."
         )
+    _warn_if_overcomplete(problem.layers[0], m, n)

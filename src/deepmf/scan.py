@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from deepmf.choice import Candidate, Choice, choose
-from deepmf.dataset import Dataset
 from deepmf.factorize import factorize
 from deepmf.heldout import PARTS, Entries, HeldOut, held_out
+from deepmf.io.containers import as_columns
 from deepmf.metrics import match, mrsa
 from deepmf.parallel import Progress, in_parallel
 from deepmf.parameters import check_integer
@@ -106,9 +106,10 @@ def scan(
 
     Parameters
     ----------
-    X : matrix, m x n, or Dataset
-        Columns are data points; NaN where an entry of an array is missing. A SciPy sparse array or
-        matrix is never made dense; tensors, Dask arrays and data on disk are brought into memory.
+    X : matrix, m x n, or AnnData, xarray.DataArray, Dataset
+        Columns are data points (obs of AnnData); NaN where an entry of an array is missing. Sparse
+        matrices are never made dense; tensors, Dask arrays and data on disk are brought into
+        memory.
     ranks : iterable of ints and lists of ints
         The candidates, ``range(2, 8)`` or ``[3, 4, [4, 2], 5]``.
     folds : int
@@ -141,7 +142,7 @@ def scan(
     >>> s.choice.ranks, s.choice.sure
     ((3,), True)
     """
-    data = held_out(X.X if isinstance(X, Dataset) else X)
+    data = held_out(as_columns(X)[0])
     grid = _grid(ranks)
     check_integer("seeds", seeds, 2)
     check_integer("random_state", random_state, 0)

@@ -32,8 +32,7 @@ _VERSIONS = ("deepmf", "numpy", "scipy", "scikit-learn", "numba")
 
 def open_data(config: Config) -> Dataset:
     """The data, scaled as asked, with the truth from files beside it."""
-    if not config.path:
-        raise ConfigError("No data are given: name a file, or dataset:simulated.")
+    config.check_data()
     if config.path.startswith("dataset:"):
         said = [name for name, answer in vars(config.reading).items() if answer is not None]
         if said:

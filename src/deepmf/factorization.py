@@ -207,7 +207,18 @@ class Factorization:
             return float(panels.residuals2([B])[0])
 
     def of_rows(self, rows: Any) -> Factorization:
-        """The same for some rows of X, by index or mask: codes are found from these alone."""
+        """The same for some rows of X: `encode` then finds codes from these alone.
+
+        Parameters
+        ----------
+        rows : index, slice or mask of m bools
+            The rows to keep.
+
+        Returns
+        -------
+        Factorization
+            With those rows of each W, and without a layout.
+        """
         part = replace(self, W=[as_numpy(M)[rows] for M in self.W], layout=Layout())
         A, G = self.problem.loss.first(part._small(), self.weights)
         return replace(part, encoder=(A, G, self.encoder[2]))

@@ -39,7 +39,7 @@ class Reading:
         Bands to leave out, numbered from 1: ``"1-3,103,148-166"``; ``"none"`` keeps those that the
         file itself marks.
     nodata : float
-        The value of pixels without data.
+        The value of pixels without data, in all their bands.
     features, samples : path
         A text file with one name per line for each feature or sample, a ``.npy`` file, or an array
         in an archive, ``names.npz:terms``.
@@ -48,7 +48,8 @@ class Reading:
     drop : str
         Columns of a table to leave out, ``"segment,city"``.
     gaps : bool
-        Whether empty cells of a table are missing entries, NaN in X, for ``weights="observed"``.
+        Whether entries that a table or some pixels of a scene lack are NaN in X, for
+        ``weights="observed"``. Default: such a table is refused, such pixels are left out.
     """
 
     variable: str | None = None

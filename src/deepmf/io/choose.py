@@ -21,7 +21,7 @@ def choose(
         if asked in [v.name for v in found]:
             return asked
         raise UnreadableError(f"{path} has no variable {asked!r}; it has {_list(found)}.")
-    big = [v for v in found if len(v.shape) in (2, 3) and min(v.shape) > 1 and _numeric(v.dtype)]
+    big = [v for v in found if len(v.shape) in (2, 3) and min(v.shape) > 1 and is_numeric(v.dtype)]
     for name in preferred:
         if name in [v.name for v in big]:
             return name
@@ -30,12 +30,18 @@ def choose(
         return (cubes or big)[0].name
     if not big:
         raise UnreadableError(f"{path} holds no matrix or cube of numbers, only {_list(found)}.")
-    raise UnreadableError(
-        f"{path} holds several matrices: {_list(big)}. Say which one is the data with --variable."
+    raise several(path, big)
+
+
+def several(path: Path, found: Sequence[Variable]) -> UnreadableError:
+    """What to say where a file leaves the choice."""
+    return UnreadableError(
+        f"{path} holds several matrices: {_list(found)}. Say which one is the data with --variable."
     )
 
 
-def _numeric(dtype: str) -> bool:
+def is_numeric(dtype: str) -> bool:
+    """Whether NumPy's type of this name is one of real numbers."""
     try:
         return np.dtype(dtype).kind in "buif"
     except TypeError:  # a cell or the like, which NumPy does not know

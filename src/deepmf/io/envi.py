@@ -48,7 +48,7 @@ class Envi(Format):
         layout = Layout(header={"format": self.name, "envi": kept})
         if is_library(header):
             layout = replace(layout, samples=names_array(listed(header, "spectra names")))
-            spectra = cube[:, :, 0]
+            spectra = cube[:, :, 0] / np.float32(scale_factor(path, header))
             return from_matrix(
                 path, spectra, reading, rows="samples", wavelengths=waves, layout=layout
             )
@@ -64,6 +64,7 @@ class Envi(Format):
             wavelengths=waves,
             bad=_bad(path, header, m),
             nodata=_number(path, header, "data ignore value"),
+            factor=scale_factor(path, header),
             layout=layout,
         )
 
@@ -136,6 +137,16 @@ def wavelengths(header: Header) -> NDArray[np.float64] | None:
     except ValueError:
         return None
     return None if (unit or "").lower() == "index" else as_wavelengths(values, unit)
+
+
+def scale_factor(path: Path, header: Header) -> float:
+    """What stored values are divided by to give reflectances; 1 where nothing is said."""
+    factor = _number(path, header, "reflectance scale factor", 1.0)
+    if factor is None or not 0 < factor < np.inf:
+        raise UnreadableError(
+            f"{path} says reflectance scale factor = {factor}; expected a positive number."
+        )
+    return factor
 
 
 def is_library(header: Header) -> bool:

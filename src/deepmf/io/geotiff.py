@@ -90,7 +90,10 @@ def _values(file: Any, bands: Sequence[int]) -> tuple[Any, float | None]:
     if (scales != 1).any() or (offsets != 0).any():
         lost = np.isnan(cube) if nodata is None else cube == nodata
         cube = (cube * scales[:, None, None] + offsets[:, None, None]).astype(np.float32)
-        cube[lost], nodata = np.nan, None
+        if nodata is not None and (scales == scales[0]).all() and (offsets == offsets[0]).all():
+            nodata = float(np.float32(nodata * scales[0] + offsets[0]))
+        else:
+            cube[lost], nodata = np.nan, None
     if any(flag.name == "per_dataset" for flags in file.mask_flag_enums for flag in flags):
         lost = np.broadcast_to(file.dataset_mask() == 0, cube.shape)
         cube = np.ma.masked_array(cube, lost)

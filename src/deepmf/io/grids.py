@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
@@ -16,13 +18,22 @@ from deepmf.archives import check_room
 from deepmf.dataset import Dataset
 from deepmf.factorization import Factorization
 from deepmf.io.base import Format, Reading, UnreadableError, Variable, need
-from deepmf.io.choose import choose
-from deepmf.io.dataarrays import arrange, codes_to_dataarray, from_dataarray, plain
+from deepmf.io.choose import choose, is_numeric, several
+from deepmf.io.dataarrays import (
+    arrange,
+    codes_to_dataarray,
+    from_dataarray,
+    has_pictures,
+    plain,
+)
 from deepmf.io.hdf5 import check_hdf5
 from deepmf.io.mat import begins, is_hdf5
 
 if TYPE_CHECKING:
     import xarray
+
+_MASKS = {"mask", "masks", "flag", "flags", "quality", "qa", "qc", "scl", "cloud", "clouds"}
+"""Words in names of arrays that mark pixels."""
 
 Groups = dict[str, "xarray.Dataset"]
 
@@ -39,9 +50,8 @@ class NetCdf(Format):
     def read(self, path: Path, reading: Reading) -> Dataset:
         """See `Format.read`."""
         with self._groups(path) as groups:
-            name = choose(path, _variables(groups), reading.variable)
-            group, _, variable = name.rpartition("/")
-            da = _beside(groups[f"/{group}"][variable], groups)
+            name = _chosen(path, groups, reading.variable)
+            da = _beside(_array(groups, name), groups)
             data = arrange(path, da, reading)
             header = {"format": self.name, "attrs": plain(groups["/"].attrs)}
         return replace(data, layout=replace(data.layout, header={**data.layout.header, **header}))
@@ -136,6 +146,33 @@ def _variables(groups: Groups) -> list[Variable]:
                 shape = tuple(size for size in shape if size > 1)
             found.append(Variable(f"{group}/{name}".lstrip("/"), shape, str(array.dtype)))
     return found
+
+
+def _chosen(path: Path, groups: Groups, asked: str | None) -> str:
+    """The variable asked for, the largest cube of pictures, or the only matrix; never a mask."""
+    found = [v for v in _variables(groups) if asked is not None or not _is_mask(groups, v)]
+    cubes = [v for v in found if is_numeric(v.dtype) and has_pictures(_array(groups, v.name))]
+    if asked is None and cubes:
+        largest = max(math.prod(v.shape) for v in cubes)
+        found = [v for v in cubes if math.prod(v.shape) == largest]
+        if len(found) > 1:
+            raise several(path, found)
+        return found[0].name
+    return choose(path, found, asked)
+
+
+def _array(groups: Groups, name: str) -> xarray.DataArray:
+    group, _, variable = name.rpartition("/")
+    return groups[f"/{group}"][variable]
+
+
+def _is_mask(groups: Groups, variable: Variable) -> bool:
+    """Whether an array holds marks of pixels rather than data."""
+    flags = {"flag_values", "flag_masks", "flag_meanings"} & set(
+        _array(groups, variable.name).attrs
+    )
+    words = re.split(r"[^a-z]+", variable.name.rpartition("/")[2].lower())
+    return variable.dtype == "bool" or bool(flags) or not _MASKS.isdisjoint(words)
 
 
 def _beside(da: xarray.DataArray, groups: Groups) -> xarray.DataArray:

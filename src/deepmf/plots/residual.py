@@ -23,6 +23,7 @@ from deepmf.plots.style import (
     plain_axes,
 )
 from deepmf.quadratic import Array
+from deepmf.stored import Stored, as_stored
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -59,7 +60,9 @@ def relative_residual(f: Factorization, X: Any, layer: int = 1) -> Array:
         0 where x_j and W_l h_j are zero, infinity where only x_j is.
     """
     W, H = f.basis(layer), f.codes(layer)
-    data: Any = X if sparse.issparse(X) else np.asarray(X)
+    data: Any = X if sparse.issparse(X) else as_stored(X)
+    if not sparse.issparse(X) and not isinstance(data, Stored):
+        data = np.asarray(X)
     if data.shape != (len(W), H.shape[1]):
         raise ValueError(
             f"X has shape {data.shape}, but the factorization was fitted to {len(W)} x "
@@ -70,14 +73,15 @@ def relative_residual(f: Factorization, X: Any, layer: int = 1) -> Array:
     return np.where(norms2 > 0, ratio, np.where(squares > 0, np.inf, 0.0))
 
 
-def _squares(X: Array, W: Array, H: Array) -> tuple[Array, Array]:
+def _squares(X: Any, W: Array, H: Array) -> tuple[Array, Array]:
     """||x - W h||^2 and ||x||^2 per column."""
     n = X.shape[1]
     squares, norms2 = np.empty(n), np.empty(n)
     step = max(1, _BLOCK // len(W))
     for start in range(0, n, step):
-        cols = slice(start, start + step)
-        x = X[:, cols].astype(np.float64)
+        cols = slice(start, min(start + step, n))
+        part = X.columns(cols.start, cols.stop) if isinstance(X, Stored) else X[:, cols]
+        x = part.astype(np.float64)
         missing = np.isnan(x)
         x[missing] = 0
         norms2[cols] = np.einsum("ij,ij->j", x, x)

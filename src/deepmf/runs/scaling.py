@@ -8,6 +8,7 @@ import numpy as np
 from scipy import sparse
 
 from deepmf.quadratic import Array
+from deepmf.stored import Stored
 
 SCALES = {
     "tfidf": "words by documents: x_ij log((1 + n) / (1 + n_i)) + x_ij, then columns of norm 1",
@@ -21,6 +22,7 @@ def scaled(X: Any, how: str | None) -> Any:
     """X scaled in one of the ways of `SCALES`; sparse stays sparse."""
     if how is None:
         return X
+    X = np.asarray(X) if isinstance(X, Stored) else X
     is_sparse = sparse.issparse(X)
     if how not in SCALES:
         raise ValueError(f"scale must be one of {', '.join(SCALES)}, got {how!r}.")

@@ -6,12 +6,16 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
 from deepmf.factorization import Factorization, layer_number
+from deepmf.labels import component_names
+from deepmf.plots.fits import fit_of
 from deepmf.plots.images import Picture, Scale, draw_bar, draw_image, is_flat, to_picture
-from deepmf.plots.labels import component_names, shorten
 from deepmf.plots.style import NORMAL, TITLE, TWO_COLUMNS, Grid, new_figure, note
+from deepmf.plots.texts import shorten
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+    from deepmf.estimators import DeepMF
 
 _NOTES = {
     "own": "codes; each map has its own colour scale",
@@ -20,7 +24,7 @@ _NOTES = {
 
 
 def plot_maps(
-    f: Factorization,
+    f: Factorization | DeepMF,
     layer: int,
     image: Picture | None = None,
     names: Sequence[str] | None = None,
@@ -34,7 +38,7 @@ def plot_maps(
 
     Parameters
     ----------
-    f : Factorization
+    f : Factorization or fitted DeepMF
         The fit to a scene.
     layer : int
         Which layer, from 1.
@@ -49,6 +53,7 @@ def plot_maps(
     """
     if scale not in _NOTES:
         raise ValueError(f"scale must be 'own' or 'shared', got {scale!r}.")
+    f = fit_of(f)
     codes = f.codes(layer)
     labels = component_names(names, len(codes))
     picture = to_picture(f, image, "columns")

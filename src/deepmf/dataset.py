@@ -19,6 +19,8 @@ class Truth(NamedTuple):
 
     W: Array
     names: Sequence[str]
+    note: str = ""
+    """A sentence on what was done to make them fit the data."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)

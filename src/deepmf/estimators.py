@@ -39,11 +39,7 @@ from deepmf.layout import Layout
 from deepmf.names import SETTINGS, resolve
 from deepmf.observed import Observed
 from deepmf.problem import check_ranks
-<<<<<<< HEAD
-from deepmf.quadratic import Array
 from deepmf.stored import Stored
-=======
->>>>>>> main
 from deepmf.validation import check_matrix, check_sign, is_sparse
 
 _MATRIX: dict[str, Any] = {
@@ -505,15 +501,9 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         else:
             fitted = self.factorization_.layout
             check_same_features(data.layout, fitted, data.X.shape, self.n_features_in_)
-<<<<<<< HEAD
             M = _rows_are_samples(_turned(data.X))
-            M = M if isinstance(M, Foreign) else check_array(M, **_MATRIX, **_finite(missing))
-        return check_matrix(M, sparse_ok=True, weights=weights) if missing else M, data
-=======
-            M = _rows_are_samples(data.X.T)
             M = M if isinstance(M, Foreign) else check_array(M, **_MATRIX)
         return check_matrix(M, sparse_ok=True, weights=weights), data
->>>>>>> main
 
     def _matrix(self, X: Any, reset: bool) -> Any:
         """X as scikit-learn takes it; of another library's array only the width is looked at."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar, Literal, NamedTuple
 
@@ -81,6 +81,14 @@ class Reading:
             raise UnreadableError(f"nodata must be a number, got {self.nodata!r}.")
         if self.image is not None and not (len(self.image) == 2 and min(self.image) > 0):
             raise UnreadableError(f"image must be rows and cols, got {self.image!r}.")
+
+    def but(self, **answers: Any) -> Reading:
+        """The same with other answers."""
+        for name in answers:
+            if name not in self.__dataclass_fields__:
+                known = ", ".join(self.__dataclass_fields__)
+                raise TypeError(f"A file is not read by {name!r}; there are {known}.")
+        return replace(self, **answers)
 
 
 class Variable(NamedTuple):

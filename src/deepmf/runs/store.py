@@ -173,7 +173,7 @@ def _load_truth(path: Path, f: Factorization) -> dict[int, Truth]:
     arrays = load_npz(path)
     layers = sorted(int(name[1:]) for name in arrays if name.startswith("W"))
     found = {k: Truth(arrays[f"W{k}"], arrays[f"names{k}"].tolist()) for k in layers}
-    for layer, (W, names) in found.items():
+    for layer, (W, names, _) in found.items():
         if W.shape != (len(f.W[0]), len(names)) or not np.isfinite(W).all():
             raise ValueError(f"the truth of layer {layer} does not fit")
     return found

@@ -9,9 +9,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar, Literal, NamedTuple
 
+import numpy as np
+
 from deepmf.archives import UnreadableError as UnreadableError
 from deepmf.dataset import Dataset
 from deepmf.factorization import Factorization
+from deepmf.layout import Layout
 
 _TEXTS = ("variable", "wavelengths", "bad_bands", "features", "samples", "index", "drop")
 _ANSWERS = {"rows": ("features", "samples"), "bands": ("first", "last"), "order": ("C", "F")}
@@ -116,6 +119,10 @@ class Format(ABC):
     @abstractmethod
     def write(self, folder: Path, f: Factorization, names: Sequence[Sequence[str]]) -> None:
         """Write each layer's codes into a new folder; ``names`` are the components' per layer."""
+
+    def write_map(self, folder: Path, name: str, values: Any, layout: Layout) -> None:
+        """Write one value per pixel of a scene as a picture; of NumPy's kind by default."""
+        np.save(folder / f"{name}.npy", layout.image(values))
 
     def variables(self, path: Path) -> list[Variable]:
         """The arrays a file holds, where it may hold several."""

@@ -72,10 +72,18 @@ class Envi(Format):
         """See `Format.write`: ``codes-layer-l.hdr`` and ``.img``, a band per component."""
         if f.layout.kind != "scene":
             return write_codes(folder, f)
-        kept = f.layout.header.get("envi", {})
         for layer in range(1, f.depth + 1):
-            bands = {"band names": braced(names[layer - 1]), "data ignore value": "nan"}
-            write_raw(folder / f"codes-layer-{layer}.img", maps(f, layer), {**bands, **kept})
+            self._save(
+                folder / f"codes-layer-{layer}.img", maps(f, layer), names[layer - 1], f.layout
+            )
+
+    def write_map(self, folder: Path, name: str, values: Any, layout: Layout) -> None:
+        """See `Format.write_map`: ``name.hdr`` and ``.img``."""
+        self._save(folder / f"{name}.img", layout.image(values)[None], [name], layout)
+
+    def _save(self, path: Path, bands: NDArray, names: Sequence[str], layout: Layout) -> None:
+        said = {"band names": braced(names), "data ignore value": "nan"}
+        write_raw(path, bands, {**said, **layout.header.get("envi", {})})
 
 
 def open_raw(path: Path) -> tuple[Header, NDArray]:

@@ -28,6 +28,7 @@ from deepmf.io.dataarrays import (
 )
 from deepmf.io.hdf5 import check_hdf5
 from deepmf.io.mat import begins, is_hdf5
+from deepmf.layout import Layout
 
 if TYPE_CHECKING:
     import xarray
@@ -65,13 +66,23 @@ class NetCdf(Format):
         """See `Format.write`: ``codes-layer-l``, with the input's coordinates."""
         for layer in range(1, f.depth + 1):
             codes = f.codes(layer).astype(np.float32, copy=False)
-            ds = codes_to_dataarray(codes, f.layout, names[layer - 1]).to_dataset()
-            ds.attrs = dict(f.layout.header.get("attrs", {}))
-            self._save(ds, folder / f"codes-layer-{layer}{self.suffix}")
+            da = codes_to_dataarray(codes, f.layout, names[layer - 1])
+            self._save(da, f.layout, folder / f"codes-layer-{layer}{self.suffix}")
 
-    def _save(self, ds: xarray.Dataset, path: Path) -> None:
-        ds["codes"].encoding["zlib"] = True
-        ds.to_netcdf(path, engine="h5netcdf")
+    def write_map(self, folder: Path, name: str, values: Any, layout: Layout) -> None:
+        """See `Format.write_map`."""
+        codes = np.asarray(values, dtype=np.float32)[None]
+        whole = codes_to_dataarray(codes, layout, [name])
+        da = whole.isel(component=0, drop=True).rename(name)
+        da.encoding = whole.encoding
+        self._save(da, layout, folder / f"{name}{self.suffix}")
+
+    def _save(self, da: xarray.DataArray, layout: Layout, path: Path) -> None:
+        da.encoding["zlib"] = True
+        self._file(da, layout).to_netcdf(path, engine="h5netcdf")
+
+    def _file(self, da: xarray.DataArray, layout: Layout) -> xarray.Dataset:
+        return da.to_dataset().assign_attrs(layout.header.get("attrs", {}))
 
     @contextmanager
     def _groups(self, path: Path) -> Iterator[Groups]:
@@ -115,8 +126,8 @@ class Zarr(NetCdf):
                 f"xarray's to_zarr writes ({type(error).__name__})."
             ) from error
 
-    def _save(self, ds: xarray.Dataset, path: Path) -> None:
-        ds.to_zarr(path, mode="w", zarr_format=2, consolidated=True)
+    def _save(self, da: xarray.DataArray, layout: Layout, path: Path) -> None:
+        self._file(da, layout).to_zarr(path, mode="w", zarr_format=2, consolidated=True)
 
 
 def _check_store(path: Path) -> None:

@@ -63,6 +63,13 @@ def relative_residual(f: Factorization | DeepMF, X: Any, layer: int = 1) -> Arra
     array of n floats
         0 where x_j and W_l h_j are zero, infinity where only x_j is.
     """
+    squares, norms2 = squared_residuals(f, X, layer)
+    ratio = np.sqrt(squares / np.where(norms2 > 0, norms2, 1))
+    return np.where(norms2 > 0, ratio, np.where(squares > 0, np.inf, 0.0))
+
+
+def squared_residuals(f: Factorization | DeepMF, X: Any, layer: int = 1) -> tuple[Array, Array]:
+    """||x_j - W_l h_j||^2 and ||x_j||^2 for every column, see `relative_residual`."""
     data, f = data_of(f, X), fit_of(f)
     W, H = f.basis(layer), f.codes(layer)
     if data.shape != (len(W), H.shape[1]):
@@ -70,9 +77,7 @@ def relative_residual(f: Factorization | DeepMF, X: Any, layer: int = 1) -> Arra
             f"X has shape {data.shape}, but the factorization was fitted to {len(W)} x "
             f"{H.shape[1]}: pass the data it was fitted to, columns being samples."
         )
-    squares, norms2 = _sparse_squares(data, W, H) if sparse.issparse(data) else _squares(data, W, H)
-    ratio = np.sqrt(squares / np.where(norms2 > 0, norms2, 1))
-    return np.where(norms2 > 0, ratio, np.where(squares > 0, np.inf, 0.0))
+    return _sparse_squares(data, W, H) if sparse.issparse(data) else _squares(data, W, H)
 
 
 def _squares(X: Any, W: Array, H: Array) -> tuple[Array, Array]:

@@ -13,7 +13,6 @@ from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from deepmf.checkpoint import Checkpoint
 from deepmf.constraints import Fixed
@@ -28,8 +27,9 @@ from deepmf.plots.residual import relative_residual
 from deepmf.problem import build_problem
 from deepmf.runs.config import FIT_DEFAULTS, Config, ConfigError
 from deepmf.runs.run import Run
-from deepmf.runs.scaling import scaled
+from deepmf.runs.scaling import measured, scaled
 from deepmf.stored import Stored, as_stored
+from deepmf.validation import is_sparse
 
 _OF_PROBLEM = inspect.signature(build_problem).parameters
 _UNLIKE = 100
@@ -60,7 +60,11 @@ def open_data(config: Config) -> Dataset:
             names=[list(t.names) for t in truths],
             notes=[*data.notes, *(t.note for t in truths if t.note)],
         )
-    return replace(data, X=scaled(data.X, config.scale))
+    if config.scale is None:
+        return data
+    by = measured(data.X, config.scale)
+    layout = replace(data.layout, header={**data.layout.header, "scaled_by": by})
+    return replace(data, X=scaled(data.X, config.scale, by), layout=layout)
 
 
 def execute(
@@ -104,7 +108,7 @@ def execute(
         name=data.name,
         f=f,
         config=resolved(config, f, arguments).to_toml(),
-        facts=facts(config, data, seconds),
+        facts=facts(config.path, data, seconds),
         truth=truth,
         residual=relative_residual(f, data.X),
         notes=notes,
@@ -141,8 +145,8 @@ def _with_held(
 def _typical_size(X: Any) -> float:
     """The median norm of some columns."""
     some = np.unique(np.linspace(0, X.shape[1] - 1, 256).astype(np.intp))
-    if sparse.issparse(X):
-        columns = sparse.csc_array(X)[:, some].toarray()
+    if is_sparse(X):
+        columns = X.tocsc()[:, some].toarray()
     else:
         stored = as_stored(X)
         columns = stored.some(some) if isinstance(stored, Stored) else np.asarray(X[:, some])
@@ -184,12 +188,12 @@ def resolved(config: Config, f: Factorization, arguments: dict[str, Any]) -> Con
     return replace(config, fixed=None, fit={**FIT_DEFAULTS, **arguments, **chosen})
 
 
-def facts(config: Config, data: Dataset, seconds: float) -> dict[str, str]:
+def facts(path: str, data: Dataset, seconds: float) -> dict[str, str]:
     """Short facts about a run."""
     m, n = data.X.shape
     versions = {name: importlib.metadata.version(name) for name in _VERSIONS}
     return {
-        "data": config.path,
+        "data": path,
         "size": f"{m} features x {n} samples",
         "type": str(data.X.dtype),
         "seconds": f"{seconds:.2f}",

@@ -208,6 +208,12 @@ class Factorization:
         with self._coded(X, device, weights) as panels:
             return float(panels.residuals2([B])[0])
 
+    def of_rows(self, rows: Any) -> Factorization:
+        """The same for some rows of X, by index or mask: codes are found from these alone."""
+        part = replace(self, W=[as_numpy(M)[rows] for M in self.W], layout=Layout())
+        A, G = self.problem.loss.first(part._small(), self.weights)
+        return replace(part, encoder=(A, G, self.encoder[2]))
+
     def numpy(self) -> Factorization:
         """The same with NumPy's arrays, where the data were of another library or on a device.
 
@@ -238,9 +244,12 @@ class Factorization:
 
     def _terms(self) -> tuple[tuple[float, Array], ...]:
         """The data terms that (A, G) are made of."""
+        return tuple(self.problem.loss.terms(self._small(), self.weights))
+
+    def _small(self) -> State:
+        """All factors but H_1, as a loss wants them."""
         W, H = ([as_numpy(M).astype(np.float64) for M in M_l] for M_l in (self.W, self.H[1:]))
-        small = State(0.0, W, [np.empty((self.ranks[0], 0)), *H])
-        return tuple(self.problem.loss.terms(small, self.weights))
+        return State(0.0, W, [np.empty((self.ranks[0], 0)), *H])
 
     def _check_rows(self, rows: int) -> None:
         fitted = len(self.encoder[1])

@@ -119,16 +119,19 @@ def check_finite(A: Any, name: str) -> None:
     if found is not None:
         raise ValueError(
             f"{name} has {found.number} entries that are NaN or infinite, the first {found.value} "
-            f"at row {found.row}, column {found.column}. Remove or fill them first, or leave them "
-            f"out of the fit: {_left_out(A, found)}."
+            f"at row {found.row}, column {found.column}. Remove or fill them "
+            f"first{_or_left_out(A)}."
         )
 
 
-def _left_out(A: Any, found: _Found) -> str:
-    """How to say that entries which are not finite are missing."""
+def _or_left_out(A: Any) -> str:
+    """How to say that entries which are not finite are missing, where they may be."""
+    if is_sparse(A):
+        return ""
+    way = "weights='observed' takes NaN for missing"
     if isinstance(A, Observed) and A.weights is not None:
-        return "give them weight 0"
-    return "weights='observed' takes NaN for missing"
+        way = "give them weight 0"
+    return f", or leave them out of the fit: {way}"
 
 
 def _observed(X: Any, weights: Any, name: str) -> Observed:

@@ -556,6 +556,26 @@ def test_scan_leaves_numbers_a_figure_and_the_choice(mixture, tmp_path):
         assert [row["ranks"] for row in csv.DictReader(file)] == ["1", "2", "3", "4", "5", "3,2"]
 
 
+def test_scan_of_single_cell_counts(tmp_path):
+    """Sparse, cells as rows: nobody at the command line can make them dense."""
+    anndata = pytest.importorskip("anndata")
+    rng = np.random.default_rng(0)
+    genes, cells = rng.gamma(0.3, size=(150, 3)), rng.dirichlet([0.2] * 3, size=200)
+    found = rng.poisson(60 * cells @ (genes / genes.sum(axis=0)).T).astype(np.float32)
+    anndata.AnnData(sparse.csr_matrix(found)).write_h5ad(tmp_path / "x.h5ad")
+    out = tmp_path / "scan"
+    options = ("--scale", "log", "--ranks", "2-5", "--jobs", 1, "-o", out)
+    said = run("scan", tmp_path / "x.h5ad", *options).stdout
+    assert "150 features x 200 samples" in said
+    assert "the error on hidden features of held-out samples" in (out / "summary.md").read_text()
+    assert json.loads((out / "scan.json").read_text())["choice"]["ranks"] == [3]
+    (tmp_path / "s.toml").write_text('[fit]\ndevice = "cuda"\n')
+    said = refuse(
+        "scan", tmp_path / "x.h5ad", "--config", tmp_path / "s.toml", "-o", tmp_path / "a"
+    )
+    assert "scan does not use a device, got 'cuda'; leave it out." in said
+
+
 def test_scan_takes_settings_from_a_file(mixture, tmp_path):
     text = f'[input]\npath = "{mixture}"\nrows = "features"\n[fit]\nmax_iter = 2\ntol = 0.0\n'
     (tmp_path / "s.toml").write_text(

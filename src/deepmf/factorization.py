@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from deepmf.archives import load_npz
+from deepmf.dataset import Dataset
 from deepmf.files import UNREADABLE, write_whole
 from deepmf.foreign import Foreign, as_foreign, as_numpy
 from deepmf.history import History
@@ -161,7 +162,7 @@ class Factorization:
 
         Parameters
         ----------
-        X : matrix, m x k
+        X : matrix, m x k, or Dataset
             Data points as columns, of any kind that `factorize` takes. Of a Dask array, nothing is
             computed before its codes are.
         layer : int, default 1
@@ -177,6 +178,7 @@ class Factorization:
             Codes, in the kind that X is.
         """
         lifts = self._lifts(layer)
+        X = X.X if isinstance(X, Dataset) else X
         data = as_foreign(X)
         if isinstance(data, Foreign) and data.lazy and weights is None:
             self._check_rows(data.checked("X").shape[0])
@@ -238,6 +240,7 @@ class Factorization:
         """New data with their codes in the first layer."""
         A, G, strength = self.encoder
         first = self.problem.layers[0]
+        X = X.X if isinstance(X, Dataset) else X
         data = check_matrix(X, sparse_ok=True, device=device, weights=weights)
         check_seen(check_scale(data, zero_ok=True), rows=False)
         self._check_rows(data.shape[0])

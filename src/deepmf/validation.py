@@ -275,9 +275,15 @@ def check_sign(A: Any, name: str = "X", new: bool = False) -> None:
             "scale them with MinMaxScaler(clip=True) if MinMaxScaler made them, or fit with "
             "allow_negative=True"
         )
+    least = float(A.min())
+    mark = ""
+    if least <= -99 and least.is_integer():
+        mark = (
+            f" If {least:.6g} stands for missing data, say nodata={least:.6g} where a scene is "
+            f"read, or put NaN there and pass weights='observed'."
+        )
     raise ValueError(
         f"Negative values in data: {name} has {found.number} negative entries (first "
-        f"{found.value:.3g} at row {found.row}, column {found.column}; smallest "
-        f"{float(A.min()):.3g}), but both factors of layer 1 are nonnegative. Clip them with "
-        f"{clip}, {ways}."
+        f"{found.value:.6g} at row {found.row}, column {found.column}; smallest {least:.6g}), but "
+        f"both factors of layer 1 are nonnegative. Clip them with {clip}, {ways}.{mark}"
     )

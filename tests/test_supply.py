@@ -29,7 +29,7 @@ def bounds(requirements: list[str]) -> dict[str, str]:
 
 def pinned(file: str) -> dict[str, str]:
     lines = (ROOT / "requirements" / file).read_text(encoding="utf-8").splitlines()
-    pins = [line.split("==") for line in lines if line and line[0] not in "#-"]
+    pins = [line.split("==") for line in lines if "==" in line]
     return {re.sub(r"\[.*\]", "", name): version for name, version in pins}
 
 

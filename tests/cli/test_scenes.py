@@ -127,7 +127,7 @@ def test_apply_codes_a_second_scene(tmp_path, name):
     second = save(tmp_path / f"second{first.suffix}", other)
     run("fit", first, *QUICK, "-o", tmp_path / "r")
     said = run("apply", tmp_path / "r", second, "-o", tmp_path / "out")
-    assert "1 of 104 pixels have no data and are left out." in said.stderr
+    assert "Pixels without data, left out: 1 of 104." in said.stderr
     assert "relative error in %" in said.stdout
     out = {p.name for p in (tmp_path / "out").iterdir()}
     assert out >= {f"codes-layer-{k}{first.suffix}" for k in (1, 2)}
@@ -215,8 +215,8 @@ def test_info_says_where_a_scene_is(tmp_path):
     text = " ".join(run("info", save(tmp_path / "a.tif", cube)).output.split())
     assert "coordinates WGS 84 / UTM zone 33N" in text
     assert "pixel size 30 x 30" in text
-    assert "1 of 256 pixels have no data and are left out." in text
-    assert "1 of 256 pixels lack some of their bands and are left out" in text
+    assert "Pixels without data, left out: 1 of 256." in text
+    assert "Pixels that lack some bands, left out: 1 of 256" in text
     text = " ".join(run("info", save(tmp_path / "a.hdr", cube)).output.split())
     assert "coordinates UTM 33 North WGS-84" in text
     assert "pixel size 30 x 20" in text

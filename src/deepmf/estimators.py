@@ -73,13 +73,13 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         `transform` and `score`. ``None`` (default): NaN are refused. For a weight of each entry
         give an array to `fit`.
     model : str or Loss
-        What is minimised, over all layers at once unless said otherwise (W_0 is X):
+        What is minimised, over all layers at once unless said otherwise; W_0 is X.T:
 
         ``"layer-centric"`` (default)
             ``1/2 sum_l lam_l ||W_{l-1} - W_l H_l||^2``: each layer fits the components of the one
             before, and is fitted by the next.
         ``"data-centric"``
-            ``1/2 sum_l mu_l ||X - W_l H_l ... H_1||^2``: each layer fits the data.
+            ``1/2 sum_l mu_l ||W_0 - W_l H_l ... H_1||^2``: each layer fits the data.
         ``"multilayer"``
             ``1/2 ||W_{l-1} - W_l H_l||^2``, one layer after the other, each to its end.
         ``"trigeorgis"``
@@ -131,7 +131,7 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         rose: several times fewer sweeps. False: plain sweeps, as in the paper.
     layer : int, default -1
         The layer that `transform` codes in and that `components_`, `score` and
-        ``reconstruction_err_`` are of; -1 is the last. `at_layer` changes it after the fit.
+        ``reconstruction_err_`` are of; -1 is the last. `at_layer` gives others after the fit.
     allow_negative : bool, default False
         Fit negative entries of X (noise, say) though both factors of layer 1 are nonnegative;
         False: refuse them.

@@ -119,7 +119,7 @@ class Factorization:
         return _chain(self.H[1 : self._index(layer) + 1], self.H[0])
 
     def links(self, layer: int = -1) -> Array:
-        """|H_l(i, j)| / sum_i |H_l(i, j)|: share of component i in j of the layer before.
+        """Share of each component of a layer in those of the layer before, from H_l.
 
         Parameters
         ----------
@@ -209,7 +209,18 @@ class Factorization:
             return float(panels.residuals2([B])[0])
 
     def of_rows(self, rows: Any) -> Factorization:
-        """The same for some rows of X, by index or mask: codes are found from these alone."""
+        """The same for some rows of X: `encode` then finds codes from these alone.
+
+        Parameters
+        ----------
+        rows : index, slice or mask of m bools
+            The rows to keep.
+
+        Returns
+        -------
+        Factorization
+            With those rows of each W, and without a layout.
+        """
         part = replace(self, W=[as_numpy(M)[rows] for M in self.W], layout=Layout())
         A, G = self.problem.loss.first(part._small(), self.weights)
         return replace(part, encoder=(A, G, self.encoder[2]))

@@ -50,11 +50,11 @@ html_css_files = ["site.css"]
 html_theme_options = {
     "show_prev_next": False,
     "navbar_align": "left",
-    "header_links_before_dropdown": 7,
+    "header_links_before_dropdown": 9,
     "navigation_with_keys": False,
     "secondary_sidebar_items": ["page-toc"],
 }
-html_sidebars = {page: [] for page in ("index", "tutorial", "choosing")}
+html_sidebars = {page: [] for page in ("index", "tutorial", "choosing", "files")}
 
 sphinx_gallery_conf = {
     "examples_dirs": "../examples/gallery",

@@ -21,6 +21,7 @@ LEVELS = {
     "checkpoint": 1,
     "vectors": 1,
     "metrics": 0,
+    "mixture": 1,
     "layout": 0,
     "dataset": 1,
     "history": 1,
@@ -45,7 +46,7 @@ LEVELS = {
 }
 # Leaves that any level may use: they import nothing of the numerics.
 HELPERS = {"files", "foreign", "interruption", "observed", "random_state", "stored", "threads"}
-HELPERS |= {"archives", "validation"}
+HELPERS |= {"archives", "compiling", "validation"}
 
 
 def part(path: Path) -> str:

@@ -60,8 +60,8 @@ def scan(
     """Try many ranks and depths, and say which to take and how sure that is.
 
     Each candidate is fitted with a tenth of the entries held out, several times, and from several
-    random starts to all of them. The folder has the numbers (scan.csv, scan.md, scan.json), a
-    figure (scan.png, scan.pdf) and the choice in words (summary.md).
+    random starts to all of them. The folder has the choice in words and the numbers (summary.md),
+    the numbers alone (scan.csv, scan.json) and a figure (scan.png, scan.pdf).
 
     For example:
 
@@ -101,7 +101,7 @@ def scan(
         columns, rows = done.table()
         with new_folder(out, overwrite) as place:
             folder = Folder(place)
-            numbers = folder.table("scan", columns, rows)
+            numbers = folder.table("scan", columns, rows, markdown=False)
             folder.text("summary.md", f"{done.choice.sentence}\n\n{numbers}")
             text = json.dumps(done.to_dict(), indent=2, ensure_ascii=False)
             folder.text("scan.json", text + "\n")

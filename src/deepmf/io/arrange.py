@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ from deepmf.foreign import Foreign, as_foreign
 from deepmf.io.bands import band_numbers, read_wavelengths
 from deepmf.io.base import Reading, UnreadableError
 from deepmf.layout import Layout
+from deepmf.mixture import FRACTIONS, SPECTRA, mixture
 from deepmf.stored import Stored, as_stored
 
 _PLAIN = Layout()
@@ -181,9 +182,37 @@ def names_array(names: Iterable[Any] | None) -> NDArray[np.str_] | None:
     return None if names is None else np.asarray([str(name) for name in names], dtype=np.str_)
 
 
-def maps(f: Factorization, layer: int) -> NDArray[np.float64]:
-    """A scene's codes as pictures, components x rows x cols, NaN where there is no data."""
-    return np.stack([f.layout.image(row) for row in f.codes(layer)])
+class Amounts(NamedTuple):
+    """How much of each component every sample holds, as files tell it."""
+
+    kind: Literal["fractions", "codes"]
+    values: NDArray
+    """Components x samples."""
+    text: str
+    """What the values are, in a sentence."""
+
+    def maps(self, layout: Layout) -> NDArray:
+        """A scene's as pictures, components x rows x cols, NaN where there is no data."""
+        return np.stack([layout.image(row) for row in self.values]).astype(self.values.dtype)
+
+
+def amounts(f: Factorization, layer: int) -> Amounts:
+    """Fractions of the pixels of a scene, where its factors have no sign; codes of other data."""
+    codes = f.codes(layer)
+    mixed = mixture(f.basis(layer), codes) if f.layout.kind == "scene" else None
+    if mixed is None:
+        chain = " ".join(f"H_{k}" for k in range(layer, 0, -1))
+        return Amounts("codes", codes, f"deepmf, layer {layer}: codes {chain}")
+    return Amounts("fractions", mixed.fractions, f"deepmf, layer {layer}: {FRACTIONS}")
+
+
+def components(f: Factorization, layer: int) -> tuple[NDArray, str]:
+    """W_l, a scene's in the data's units where its factors have no sign; and what that is."""
+    W = f.basis(layer)
+    mixed = mixture(W, f.codes(layer)) if f.layout.kind == "scene" else None
+    if mixed is None:
+        return W, f"deepmf, layer {layer}: components W_{layer} of the fit"
+    return mixed.spectra, f"deepmf, layer {layer}: {SPECTRA}"
 
 
 # --- the matrix ----------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from deepmf.archives import check_length
 from deepmf.dataset import Dataset
 from deepmf.factorization import Factorization
-from deepmf.io.arrange import from_cube, from_matrix, maps, names_array
+from deepmf.io.arrange import amounts, from_cube, from_matrix, names_array
 from deepmf.io.bands import as_wavelengths
 from deepmf.io.base import Format, Reading, UnreadableError
 from deepmf.io.numpy_files import write_codes
@@ -68,13 +68,15 @@ class Envi(Format):
         )
 
     def write(self, folder: Path, f: Factorization, names: Sequence[Sequence[str]]) -> None:
-        """See `Format.write`: ``codes-layer-l.hdr`` and ``.img``, a band per component."""
+        """See `Format.write`: ``fractions-layer-l.hdr`` and ``.img``, a band per component."""
         if f.layout.kind != "scene":
             return write_codes(folder, f)
         kept = f.layout.header.get("envi", {})
         for layer in range(1, f.depth + 1):
+            kind, _, text = found = amounts(f, layer)
             bands = {"band names": braced(names[layer - 1]), "data ignore value": "nan"}
-            write_raw(folder / f"codes-layer-{layer}.img", maps(f, layer), {**bands, **kept})
+            said = {"description": braced([text]), **bands, **kept}
+            write_raw(folder / f"{kind}-layer-{layer}.img", found.maps(f.layout), said)
 
 
 def open_raw(path: Path) -> tuple[Header, NDArray]:

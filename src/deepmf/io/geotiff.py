@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from deepmf.archives import check_room
 from deepmf.dataset import Dataset
 from deepmf.factorization import Factorization
-from deepmf.io.arrange import from_cube, maps, names_array
+from deepmf.io.arrange import amounts, from_cube, names_array
 from deepmf.io.bands import in_nanometres, names_wavelengths, wavelength_in
 from deepmf.io.base import Format, Reading, need
 from deepmf.layout import Layout
@@ -56,7 +56,7 @@ class GeoTiff(Format):
         )
 
     def write(self, folder: Path, f: Factorization, names: Sequence[Sequence[str]]) -> None:
-        """See `Format.write`: ``codes-layer-l.tif``, a band per component, NaN without data."""
+        """See `Format.write`: ``fractions-layer-l.tif``, a band per component, NaN without data."""
         rasterio = need("rasterio", "cubes", "Writing GeoTIFF files")
         header, place = f.layout.header, dict(_KIND)
         if "crs" in header:
@@ -64,13 +64,15 @@ class GeoTiff(Format):
         if "transform" in header:
             place["transform"] = rasterio.Affine(*header["transform"])
         for layer in range(1, f.depth + 1):
-            bands = maps(f, layer).astype(np.float32)
+            kind, _, text = found = amounts(f, layer)
+            bands = found.maps(f.layout).astype(np.float32)
             size = dict(zip(("count", "height", "width"), bands.shape))
             with _quiet(rasterio), rasterio.MemoryFile() as memory:  # GDAL is silent on full disks
                 with memory.open(**place, **size) as file:
                     file.write(bands)
                     file.descriptions = tuple(names[layer - 1])
-                (folder / f"codes-layer-{layer}.tif").write_bytes(memory.getbuffer())
+                    file.update_tags(TIFFTAG_IMAGEDESCRIPTION=text)
+                (folder / f"{kind}-layer-{layer}.tif").write_bytes(memory.getbuffer())
 
 
 @contextmanager

@@ -15,6 +15,7 @@ import numpy as np
 from deepmf.archives import check_room
 from deepmf.dataset import Dataset
 from deepmf.factorization import Factorization
+from deepmf.io.arrange import amounts
 from deepmf.io.base import Format, Reading, UnreadableError, Variable, need
 from deepmf.io.choose import choose
 from deepmf.io.dataarrays import arrange, codes_to_dataarray, from_dataarray, plain
@@ -52,15 +53,17 @@ class NetCdf(Format):
             return _variables(groups)
 
     def write(self, folder: Path, f: Factorization, names: Sequence[Sequence[str]]) -> None:
-        """See `Format.write`: ``codes-layer-l``, with the input's coordinates."""
+        """See `Format.write`: ``fractions-layer-l``, with the input's coordinates."""
         for layer in range(1, f.depth + 1):
-            codes = f.codes(layer).astype(np.float32, copy=False)
-            ds = codes_to_dataarray(codes, f.layout, names[layer - 1]).to_dataset()
+            kind, values, text = amounts(f, layer)
+            da = codes_to_dataarray(values.astype(np.float32), f.layout, names[layer - 1])
+            ds = da.rename(kind).assign_attrs(long_name=text).to_dataset()
             ds.attrs = dict(f.layout.header.get("attrs", {}))
-            self._save(ds, folder / f"codes-layer-{layer}{self.suffix}")
+            self._save(ds, folder / f"{kind}-layer-{layer}{self.suffix}")
 
     def _save(self, ds: xarray.Dataset, path: Path) -> None:
-        ds["codes"].encoding["zlib"] = True
+        for name in ds.data_vars:
+            ds[name].encoding["zlib"] = True
         ds.to_netcdf(path, engine="h5netcdf")
 
     @contextmanager

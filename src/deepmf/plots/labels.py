@@ -8,13 +8,13 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from deepmf.layout import Layout
+from deepmf.layout import Layout, component_ids
 
 
-def component_names(names: Sequence[str] | None, rank: int) -> list[str]:
-    """The given names, or 1, 2, ..."""
+def component_names(names: Sequence[str] | None, layer: int, rank: int) -> list[str]:
+    """The given names, or ``L1-1``, ``L1-2``, ..."""
     if names is None:
-        return [str(k) for k in range(1, rank + 1)]
+        return component_ids(layer, rank)
     return _as_many(names, rank, "components")
 
 
@@ -45,6 +45,11 @@ def shorten(text: str, inches: float, points: float) -> str:
         return text
     end = (room - 1) * 2 // 5  # of names that begin alike, the end tells
     return text[: room - 1 - end].rstrip() + "…" + text[len(text) - end :].lstrip()
+
+
+def heading(text: str, inches: float, points: float) -> str:
+    """A name in a panel's title, each of its lines shortened."""
+    return "\n".join(shorten(line, inches, points) for line in text.splitlines())
 
 
 def wrap(text: str, inches: float, points: float) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.metadata
 import platform
-import time
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -14,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from deepmf.checkpoint import Checkpoint
+from deepmf.compiling import clock
 from deepmf.constraints import Constraint, Fixed, Nonnegative
 from deepmf.dataset import Dataset, Truth
 from deepmf.datasets import catalogue
@@ -75,13 +75,13 @@ def execute(
     arguments: dict[str, Any] = {"random_state": 0, **config.arguments(), "checkpoint": None}
     if config.fixed is not None:
         arguments["constraint_W"] = _with_held(config.fixed, data, arguments)
-    began = time.perf_counter()
+    began = clock()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         given = {**arguments, "callbacks": list(callbacks), "checkpoint": checkpoint}
         f = factorize(data.X, **given)
     f = replace(f, layout=data.layout)
-    seconds = time.perf_counter() - began
+    seconds = clock() - began
     truth = truth_by_layer(data, f.ranks)
     said = [w.message for w in caught if not issubclass(w.category, InterruptedWarning)]
     notes = [*dict.fromkeys(map(str, said)), *advice(f)]

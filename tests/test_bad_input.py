@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 
 import numpy as np
 import pytest
@@ -18,11 +18,14 @@ from deepmf import (
     DataCentric,
     DeepMF,
     Factorization,
+    Fixed,
     GroupedSparse,
     LayerCentric,
+    Loss,
     MinVolume,
     Ridge,
     Simplex,
+    Solver,
     factorize,
 )
 
@@ -58,6 +61,48 @@ def with_entry(value, i=2, j=5):
     Z = X.copy()
     Z[i, j] = value
     return Z
+
+
+def test_parts_of_ones_own_that_lack_a_method():
+    class Mine(Loss):
+        pass
+
+    class By(Solver):
+        pass
+
+    for call, method in (
+        (lambda: Mine().terms(None, None), "terms(s, w)"),
+        (lambda: Mine().H(None, 1, None), "H(s, layer, w)"),
+        (lambda: Mine().W(None, 1, None), "W(s, layer, w)"),
+    ):
+        with refused(f"Mine needs a method {method}", kind=NotImplementedError):
+            call()
+    with refused("Mine needs a method terms(s, w).", kind=NotImplementedError):
+        fit(model=Mine())
+    with refused("By needs a method solve(", kind=NotImplementedError):
+        fit(solver=By())
+
+
+@pytest.mark.parametrize(
+    ("settings", "pointless"),
+    [
+        ({}, True),
+        ({"constraint_W": "simplex"}, True),
+        ({"constraint_W": "none", "constraint_H": "none"}, True),
+        ({"constraint_H": "simplex"}, False),
+        ({"constraint_H": GroupedSparse(0.5)}, False),
+        ({"regularizer_H": L1(0.1)}, False),
+        ({"regularizer_W": MinVolume(0.1)}, False),
+        ({"constraint_W": Fixed(np.ones((8, 4)))}, False),
+        ({"constraint_W": GroupedSparse(0.5)}, False),
+    ],
+    ids=repr,
+)
+def test_more_components_than_can_tell_something(settings, pointless):
+    sentence = r"first rank, 9, exceeds min\(m, n\) = 8 of X with 8 features and 20 samples"
+    with pytest.warns(UserWarning, match=sentence) if pointless else nullcontext():
+        fit(ranks=9, **settings)
+    fit(ranks=8, **settings)
 
 
 # --- the data ------------------------------------------------------------------------------------
@@ -343,6 +388,7 @@ def test_min_volume_on_the_codes_of_the_data():
 
 
 @pytest.mark.parametrize("sparsity", [0, 0.5, 1])
+@pytest.mark.filterwarnings("ignore:The first rank")
 def test_sparsity_of_columns_of_length_one(sparsity):
     with refused("GroupedSparse", "H of layer 2", "1 x 3"):
         fit(ranks=[3, 1], constraint_H=GroupedSparse(sparsity))
@@ -369,11 +415,13 @@ def test_a_constraint_that_ties_columns_over_several_panels():
     ids=["n < r", "n = 1", "constant", "rank 1", "duplicates", "m = 1", "unit vectors"],
 )
 @pytest.mark.parametrize("init", ["snpa", "hierarchical"])
+@pytest.mark.filterwarnings("ignore:The first rank")
 def test_starts_say_how_many_components_they_found(init, data, rank):
     with refused("Layer 1", "found only", f"rank {rank}", "lower the rank", "random"):
         fit(data, rank, init=init)
 
 
+@pytest.mark.filterwarnings("ignore:The first rank")
 def test_nndsvd_past_its_reach():
     with refused("NNDSVD", "rank 9", "random"):
         fit(ranks=9, init="nndsvd")
@@ -382,7 +430,7 @@ def test_nndsvd_past_its_reach():
 # --- given factors -------------------------------------------------------------------------------
 
 rng = np.random.default_rng(1)
-WS = [rng.random((8, 3)), rng.random((8, 2))]
+WS = [rng.dirichlet(np.ones(8), r).T for r in (3, 2)]
 HS = [rng.random((3, 20)), rng.random((2, 3))]
 
 BAD_GIVEN = {
@@ -390,7 +438,7 @@ BAD_GIVEN = {
     "H turned": ((WS, [HS[0].T, HS[1]]), ["H of layer 1", "(20, 3)", "(3, 20)"]),
     "nan": (([WS[0], WS[1] * np.nan], HS), ["W of layer 2", "nan"]),
     "inf": ((WS, [HS[0] * np.inf, HS[1]]), ["H of layer 1", "inf"]),
-    "infeasible": (([WS[0] - 1, WS[1]], HS), ["W of layer 1", "Nonnegative()", "project"]),
+    "infeasible": (([WS[0] - 1, WS[1]], HS), ["W of layer 1", "Simplex()", "project"]),
     "too few": ((WS[:1], HS), ["1 W", "2 layers"]),
     "too many": ((WS, [*HS, HS[1]]), ["3 H", "2 layers"]),
     "none": (([], []), ["0 W", "2 layers"]),
@@ -419,7 +467,7 @@ def test_given_factors_out_of_the_reach_of_float32():
         fit(X.astype("f"), init=([WS[0] * 1e25, WS[1]], [HS[0] * 1e-25, HS[1]]))
 
 
-@pytest.mark.parametrize("setting", [{"constraint_W": "simplex"}, {"constraint_H": Box(0, 0.1)}])
+@pytest.mark.parametrize("setting", [{"constraint_W": Box(2, 3)}, {"constraint_H": Box(0, 0.1)}])
 def test_given_factors_outside_a_set(setting):
     with refused("not in"):
         fit(init=(WS, HS), **setting)

@@ -87,7 +87,12 @@ CASES = {
     "starts": {"init": ["random", "random", "snpa"]},
     "two starts": {"init": ["random", "random"], "max_iter": 4, "random_state": 6},
     "starts of multilayer": {"init": ["snpa", "random"], "model": "multilayer"},
-    "starts after augment": {"init": ["snpa", "random"], "augment": 2},
+    "starts after augment": {
+        "init": ["snpa", "random"],
+        "augment": 2,
+        "constraint_W": "nonnegative",
+        "model": LayerCentric(10),
+    },
     "min-volume": {"regularizer_W": MinVolume(0.1), "regularizer_H": ["l1", None]},
     "grouped-sparse": {"constraint_W": GroupedSparse(0.3), "constraint_H": GroupedSparse(0.1)},
     "held": {"constraint_W": [Fixed(X[:, :2]), None]},
@@ -168,7 +173,7 @@ def test_goes_on_with_any_generator(bits, tmp_path):
     def fit(**more):
         bits.state = first
         settings = {**SWEEPS, "random_state": np.random.Generator(bits), **more}
-        return factorize(X, [4, 2], init=["random"] * 3, **settings)
+        return factorize(X, [4, 2], init=["random"] * 3, constraint_W="nonnegative", **settings)
 
     every = Checkpoint(tmp_path / "c", interval=0)
     with pytest.raises(Stop):
@@ -325,8 +330,8 @@ def refusal(path, A=X, ranks=(4, 2), **settings):
         ({"ranks": (4, 3)}, r"ranks [4, 2] where this one has [4, 3]"),
         ({"model": "data-centric"}, "model"),
         ({"model": LayerCentric(lam=2)}, "model"),
-        ({"constraint_W": "simplex"}, "constraint_W"),
-        ({"regularizer_W": "ridge"}, "regularizer_W"),
+        ({"constraint_W": "nonnegative"}, "constraint_W"),
+        ({"regularizer_W": [None, MinVolume(0.1)]}, "regularizer_W"),
         ({"solver": "hals"}, "solver"),
         ({"init": "random"}, "init"),
         ({"init": ["snpa", "random"]}, "init"),

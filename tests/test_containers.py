@@ -12,7 +12,7 @@ import pytest
 import xarray as xr
 from scipy import sparse
 
-from deepmf import DeepMF, Factorization, factorize
+from deepmf import DeepMF, Factorization, factorize, scan
 from deepmf.dataset import Dataset
 from deepmf.layout import Layout
 
@@ -180,6 +180,29 @@ def test_set_output_of_a_cube_is_a_table_of_pixels():
     assert table.shape == (18, 2)
 
 
+def test_links_and_samples_are_of_the_kind_of_the_fit():
+    frame = pd.DataFrame(COUNTS, index=CELLS, columns=GENES)
+    for data in (frame, cells()):
+        fitted = model().set_output(transform="pandas").fit(data)
+        links = fitted.links(2)
+        assert links.index.tolist() == NAMES
+        assert links.columns.tolist() == [f"deepmf{k}" for k in range(4)]
+        np.testing.assert_array_equal(links, fitted.factorization_.links(2))
+        codes = fitted.transform(data)
+        again = fitted.inverse_transform(codes)
+        assert again.index.tolist() == CELLS
+        assert again.columns.tolist() == GENES
+        plain = fitted.inverse_transform(codes.to_numpy())
+        assert type(plain) is type(fitted.components_) is np.ndarray
+        np.testing.assert_array_equal(again, plain)
+    links = model().fit(cube()).links()
+    assert links.dims == ("component", "part")
+    assert links.sel(component="deepmf1").sizes == {"part": 4}
+    bare = model().fit(COUNTS)
+    codes = pd.DataFrame(bare.transform(COUNTS))
+    assert type(bare.links()) is type(bare.inverse_transform(codes)) is np.ndarray
+
+
 # --- data sets -----------------------------------------------------------------------------------
 
 
@@ -247,6 +270,68 @@ def test_libraries_are_loaded_only_for_their_objects():
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120
     )
     assert done.stdout.strip() == "set()"
+
+
+# --- factorize and scan --------------------------------------------------------------------------
+
+
+def test_factorize_takes_obs_for_columns():
+    f, plain = factorize(cells(), [4, 2], **SHORT), factorize(COUNTS.T, [4, 2], **SHORT)
+    assert f.layout.features.tolist() == GENES
+    assert f.layout.samples.tolist() == CELLS
+    np.testing.assert_allclose(f.W[0], plain.W[0], rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("bands_first", [False, True])
+def test_factorize_takes_pixels_for_columns(bands_first):
+    da = cube(bands_first=bands_first)
+    f = factorize(da, [4, 2], **SHORT)
+    assert f.layout.kind == "scene"
+    np.testing.assert_allclose(f.layout.wavelengths, WAVES)
+    np.testing.assert_allclose(f.W[1].T, model().fit(da).components_)
+
+
+def test_columns_of_an_array_without_telling_names_are_samples():
+    """As those of every other matrix given to factorize."""
+    f = factorize(xr.DataArray(COUNTS.T, dims=("a", "b")), [4, 2], **SHORT)
+    np.testing.assert_allclose(f.W[0], factorize(COUNTS.T, [4, 2], **SHORT).W[0])
+
+
+def test_scan_takes_the_same():
+    settings = {"folds": 2, "seeds": 2, "max_iter": 2, "tol": 0}
+    found = scan(cells(np.asarray), [1, 2], **settings)
+    plain = scan(COUNTS.T, [1, 2], **settings)
+    np.testing.assert_array_equal(found.candidates[1].errors, plain.candidates[1].errors)
+
+
+def test_other_methods_say_what_to_pass_of_anndata():
+    with pytest.raises(TypeError, match=r"AnnData object.*X\.X\.T"):
+        factorize(COUNTS.T, 2, **SHORT).encode(cells())
+
+
+TABLE = pd.DataFrame(COUNTS, columns=GENES)
+
+
+@pytest.mark.parametrize("call", [factorize, scan])
+def test_a_table_says_what_its_rows_were_taken_for(call):
+    settings = {} if call is factorize else {"folds": 2, "seeds": 2}
+    sentence = r"20 rows are taken as features.* use DeepMF or pass X\.T\.to_numpy\(\)"
+    with pytest.warns(UserWarning, match=sentence) as caught:
+        call(TABLE, [2, 1], max_iter=1, tol=0, **settings)
+    assert [w.filename for w in caught] == [__file__]
+
+
+def test_columns_without_numbers_are_named():
+    day, kind = pd.Timestamp("2024-01-01"), pd.Categorical(CELLS)
+    text = TABLE.assign(species="setosa", day=day, kind=kind)
+    sentence = r"'species', 'day', 'kind'\. Leave them out, X\.select_dtypes\('number'\)"
+    fitted = model().fit(TABLE)
+    turned = [lambda X: factorize(X, 2), lambda X: scan(X, [1, 2])]
+    for call in (model().fit, fitted.transform, *turned):
+        with pytest.raises(ValueError, match=sentence):
+            call(text)
+    counted = TABLE.astype({"gene1": object, "gene2": "Int64", "gene3": "category"})
+    np.testing.assert_allclose(model().fit(counted).components_, fitted.components_, rtol=1e-5)
 
 
 # --- sparse matrices -----------------------------------------------------------------------------

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import doctest
 import importlib
+import inspect
 import re
 import subprocess
 import sys
 from pathlib import Path
+from types import FunctionType
 
 import pytest
+
+import deepmf
 
 ROOT = Path(__file__).parents[1]
 BLOCK = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
@@ -45,6 +49,7 @@ def test_code_blocks_run_in_order(page, tmp_path, monkeypatch):
     [
         "deepmf.factorize",
         "deepmf.estimators",
+        "deepmf.factorization",
         "deepmf.constraints.fixed",
         "deepmf.checkpoint",
         "deepmf.scan",
@@ -54,6 +59,25 @@ def test_docstring_examples(module):
     result = doctest.testmod(importlib.import_module(module))
     assert result.attempted > 0
     assert result.failed == 0
+
+
+CALLS = {"factorize": deepmf.factorize, "DeepMF": deepmf.DeepMF} | {
+    f"{cls.__name__}.{name}": getattr(cls, name)
+    for cls in (deepmf.DeepMF, deepmf.Factorization)
+    for name, member in vars(cls).items()
+    if not name.startswith("_") and isinstance(member, FunctionType | classmethod)
+}
+"""What users call: all methods of the estimator and of the result, too."""
+
+
+@pytest.mark.parametrize(("name", "call"), CALLS.items(), ids=CALLS)
+def test_docstrings_are_whole(name, call):
+    """Each parameter has its text, and each method says what it returns."""
+    text = inspect.getdoc(call)
+    assert name == "DeepMF" or "\nReturns\n-------\n" in text
+    listed = re.findall(r"^[*\w]+(?:, \w+)*(?= : |$)", text, re.MULTILINE)
+    described = {word.strip("*") for line in listed for word in line.split(", ")}
+    assert set(inspect.signature(call).parameters) - {"self"} <= described
 
 
 SCRIPTS = [p for p in sorted((ROOT / "examples").rglob("*.py")) if p.parent.name != "gallery"]

@@ -12,6 +12,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MinMaxScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from deepmf import (
@@ -32,6 +33,7 @@ SHORT = {"max_iter": 5, "tol": 0, "random_state": 0}
 
 @parametrize_with_checks([DeepMF((3, 2), max_iter=50, tol=1e-3), DeepMF(2, model="multilayer")])
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.filterwarnings("ignore:The first rank")
 def test_scikit_learn_conformance(estimator, check):
     check(estimator)
 
@@ -282,7 +284,7 @@ def test_set_output():
 def test_set_output_names_the_estimators_own_layer_only():
     model = DeepMF((4, 2), **SHORT).set_output(transform="pandas").fit(X)
     assert model.transform(X, layer=2).shape == (30, 2)
-    with pytest.raises(ValueError, match="layer=1"):
+    with pytest.raises(ValueError, match=r"write model\.at_layer\(1\)\.transform\(X\)"):
         model.transform(X, layer=1)
 
 
@@ -371,3 +373,71 @@ def test_many_samples_under_a_constraint_that_ties_them_together():
     data = samples(4200)
     model = DeepMF(2, constraint_H=GroupedSparse(0.5), **{**SHORT, "max_iter": 1}).fit(data)
     assert model.factorization_.H[0].shape == (2, 4200)
+
+
+# --- what newcomers try --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", ["fit", "fit_transform", "transform", "score"])
+def test_missing_entries_without_weights(method):
+    gaps = X.copy()
+    gaps[3, 4] = np.nan
+    model = DeepMF((4, 2), **SHORT)
+    model = model if method.startswith("fit") else model.fit(X)
+    with pytest.raises(ValueError, match=r"NaN .* row 3, column 4\..*weights='observed'") as caught:
+        getattr(model, method)(gaps)
+    assert "\n" not in str(caught.value)
+
+
+def test_parameters_of_parts_that_are_given_by_name():
+    model = DeepMF((4, 2), constraint_W="grouped-sparse", regularizer_H={"name": "l1", "weight": 2})
+    copy = clone(model).set_params(model__lam=0.5, constraint_W__sparsity=0.7)
+    assert copy.model == LayerCentric(0.5)
+    assert copy.constraint_W == GroupedSparse(0.7)
+    assert model.model == "layer-centric"
+    copy.set_params(model="data-centric", model__mu=3.0, regularizer_H__relative=False)
+    assert copy.model == DataCentric(3.0)
+    assert copy.regularizer_H == L1(2, relative=False)
+    assert repr(clone(copy).get_params()) == repr(copy.get_params())
+    with pytest.raises(ValueError, match=r"'data-centric' does not take \['lam'\].*: mu"):
+        copy.set_params(model="data-centric", model__lam=1)
+    with pytest.raises(ValueError, match=r"regularizer .*None.* expected one of 'min-volume'"):
+        copy.set_params(regularizer_W__weight=1)
+
+
+def test_grid_search_over_parts_that_are_given_by_name():
+    search = GridSearchCV(DeepMF([4, 2], layer=1, **SHORT), {"model__lam": [0.1, 100.0]}, cv=2)
+    scores = search.fit(X).cv_results_["mean_test_score"]
+    assert scores[0] > scores[1]
+    assert search.best_estimator_.model == LayerCentric(0.1)
+
+
+def test_another_layer_of_the_same_fit():
+    model = DeepMF((4, 2), **SHORT).set_output(transform="pandas").fit(X)
+    first = model.at_layer(1)
+    codes = first.transform(NEW)
+    assert codes.columns.tolist() == [f"deepmf{k}" for k in range(4)]
+    assert first.factorization_ is model.factorization_
+    np.testing.assert_array_equal(first.components_, model.components(1))
+    expected = DeepMF((4, 2), layer=1, **SHORT).fit(X)
+    np.testing.assert_array_equal(codes, expected.transform(NEW))
+    assert first.reconstruction_err_ == expected.reconstruction_err_
+    first.set_output(transform="default")
+    assert model.transform(NEW).columns.tolist() == ["deepmf0", "deepmf1"]
+    with pytest.raises(NotFittedError):
+        DeepMF().at_layer(1)
+
+
+def test_links_are_those_of_the_last_layer_by_default(model):
+    np.testing.assert_array_equal(model.links(), model.links(3))
+    np.testing.assert_array_equal(model.factorization_.links(), model.links(3))
+
+
+def test_new_samples_below_zero_in_a_pipeline():
+    pipe = make_pipeline(MinMaxScaler(), DeepMF((4, 2), **SHORT)).fit(X)
+    with pytest.raises(ValueError, match=r"Negative values in data.*MinMaxScaler\(clip=True\)"):
+        pipe.transform(X - 0.01)
+    clipped = make_pipeline(MinMaxScaler(clip=True), DeepMF((4, 2), **SHORT)).fit(X)
+    assert clipped.transform(X - 0.01).shape == (30, 2)
+    with pytest.raises(ValueError, match="constraint_W='none'"):
+        DeepMF((4, 2)).fit(X - 1)

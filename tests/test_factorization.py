@@ -56,9 +56,14 @@ def test_shapes(f):
     assert f.n_iter == 4
     assert [W.shape for W in f.W] == [(8, 5), (8, 3), (8, 2)]
     assert [H.shape for H in f.H] == [(5, 25), (3, 5), (2, 3)]
-    assert "layer-centric" in str(f)
-    assert "[5, 3, 2]" in str(f)
-    assert "max_iter" in str(f)
+    lines = str(f).splitlines()
+    assert lines[:3] == [
+        "layer-centric factorization, ranks [5, 3, 2]",
+        "4 sweeps, stopped by max_iter",
+        "relative squared data errors:",
+    ]
+    errors = f.history.data_errors[-1]
+    assert lines[3:] == [f"  layer {k + 1}: {errors[k]:.3g}" for k in range(3)]
 
 
 def test_codes_and_reconstruction(f):
@@ -97,7 +102,7 @@ def test_negative_layers_count_from_the_end(f):
 
 def test_encode_is_nonnegative_least_squares():
     rng = np.random.default_rng(1)
-    Ws = [rng.random((8, r)) for r in (5, 3, 2)]
+    Ws = [rng.dirichlet(np.ones(8), r).T for r in (5, 3, 2)]
     Hs = [rng.random(shape) for shape in ((5, 25), (3, 5), (2, 3))]
     f = factorize(X, [5, 3, 2], init=(Ws, Hs), max_iter=0, tol=0)
     new = rng.random((8, 12))

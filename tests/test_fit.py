@@ -37,10 +37,10 @@ def data(m=9, n=40, seed=0):
 
 
 def given(X, ranks, seed=1):
-    """Random positive factors as a start."""
+    """Random positive factors as a start, with bases on the simplex."""
     rng = np.random.default_rng(seed)
     widths = [X.shape[1], *ranks]
-    Ws = [rng.random((len(X), r)) for r in ranks]
+    Ws = [rng.dirichlet(np.ones(len(X)), r).T for r in ranks]
     return Ws, [rng.random((r, widths[k])) for k, r in enumerate(ranks)]
 
 
@@ -237,6 +237,7 @@ def test_multilayer_history_keeps_the_last_values_of_a_layer_that_stopped_early(
         X,
         [4, 2],
         model="multilayer",
+        constraint_W="nonnegative",
         init=(Ws, Hs),
         tol=1e-4,
         max_iter=5000,
@@ -260,11 +261,11 @@ def test_multilayer_history_keeps_the_last_values_of_a_layer_that_stopped_early(
 @pytest.mark.parametrize(
     "settings",
     [
-        {},
+        {"constraint_W": "simplex"},
         {"solver": "hals"},
         {"constraint_W": GroupedSparse(0.3)},
         {"regularizer_W": MinVolume(0.1), "init": "snpa"},
-        {"regularizer_H": Ridge(0.1)},
+        {"constraint_W": "nonnegative", "regularizer_H": Ridge(0.1)},
     ],
     ids=str,
 )
@@ -349,7 +350,7 @@ def test_no_sweep_returns_the_given_factors(model):
     Ws, Hs = given(X, [5, 3])
     f = factorize(X, [5, 3], model=model, init=(Ws, Hs), max_iter=0, tol=0)
     for a, b in zip([*f.W, *f.H], [*Ws, *Hs]):
-        np.testing.assert_array_equal(a, b)
+        np.testing.assert_allclose(a, b, rtol=1e-13)
     assert f.n_iter == 0
     assert len(f.history) == 1
 
@@ -389,8 +390,21 @@ def test_given_factors_are_checked():
         fit(W=[np.full((9, 5), np.nan), Ws[1]])
     with pytest.raises(ValueError, match=r"H of layer 2 is not in Nonnegative"):
         fit(H=[Hs[0], -Hs[1]])
-    with pytest.raises(ValueError, match=r"W of layer 1 is not in Simplex"):
-        fit(constraint_W="simplex")
+    with pytest.raises(ValueError, match=r"W of layer 2 is not in Simplex"):
+        fit(W=[Ws[0], -Ws[1]])
+
+
+def test_given_factors_of_another_scale_are_rescaled():
+    """So that all products stay."""
+    Ws, Hs = given(X, [5, 3])
+    first, second = np.arange(1.0, 6), np.array([0.1, 7.0, 1.0])
+    W = [Ws[0] * first, Ws[1] * second]
+    H = [Hs[0], Hs[1] / second[:, None]]
+    f = factorize(X, [5, 3], init=(W, H), max_iter=0, tol=0)
+    np.testing.assert_allclose(f.W[0].sum(axis=0), 1)
+    np.testing.assert_allclose(f.W[1].sum(axis=0), 1)
+    np.testing.assert_allclose(f.reconstruct(1), W[0] @ H[0])
+    np.testing.assert_allclose(f.reconstruct(2), W[1] @ H[1] @ H[0])
 
 
 @pytest.mark.parametrize("model", ["layer-centric", "data-centric"])
@@ -431,7 +445,8 @@ def test_a_function_as_start():
         ranks.append((panels.shape, rank))
         return panels.columns(range(rank))
 
-    f = factorize(X, [4, 2], init=first_columns, max_iter=0, tol=0)
+    plain = {"constraint_W": "nonnegative", "max_iter": 0, "tol": 0}
+    f = factorize(X, [4, 2], init=first_columns, **plain)
     assert ranks == [((9, 40), 4), ((9, 4), 2)]
     np.testing.assert_array_equal(f.W[0], X[:, :4])
     np.testing.assert_array_equal(f.W[1], X[:, :2])
@@ -450,11 +465,12 @@ def _nndsvd_of_four(panels, rank, rng):
 
 def test_augment():
     """Layer 1 alone for some sweeps, then layer 2 started from that W_1."""
-    alone = factorize(X, [5], model="multilayer", max_iter=10, tol=0)
-    f = factorize(X, [5, 3], augment=10, max_iter=0, tol=0)
+    on_simplex = {"constraint_W": "simplex", "tol": 0}
+    alone = factorize(X, [5], model="multilayer", max_iter=10, **on_simplex)
+    f = factorize(X, [5, 3], augment=10, max_iter=0, **on_simplex)
     np.testing.assert_allclose(f.W[0], alone.W[0], atol=1e-10)
     np.testing.assert_allclose(f.H[0], alone.H[0], atol=1e-10)
-    second = factorize(alone.W[0], [3], model="multilayer", max_iter=10, tol=0)
+    second = factorize(alone.W[0], [3], model="multilayer", max_iter=10, **on_simplex)
     np.testing.assert_allclose(f.W[1], second.W[0], atol=1e-9)
     assert f.n_iter == 0
     # its sweeps are no sweeps of the fit, but their time counts

@@ -23,6 +23,8 @@ LEVELS = {
     "metrics": 0,
     "mixture": 1,
     "layout": 0,
+    "labels": 1,
+    "tree": 1,
     "dataset": 1,
     "history": 1,
     "state": 1,
@@ -40,13 +42,14 @@ LEVELS = {
     "fingerprint": 9,
     "fit": 10,
     "factorization": 10,
-    "factorize": 11,
+    "advice": 11,
     "io": 11,
-    "estimators": 12,
+    "factorize": 12,
+    "estimators": 13,
 }
 # Leaves that any level may use: they import nothing of the numerics.
 HELPERS = {"files", "foreign", "interruption", "observed", "random_state", "stored", "threads"}
-HELPERS |= {"archives", "compiling", "validation"}
+HELPERS |= {"archives", "compiling", "remarks", "validation"}
 
 
 def part(path: Path) -> str:

@@ -150,6 +150,7 @@ SAME = {
 
 
 @pytest.mark.filterwarnings("ignore:the matrix subclass:PendingDeprecationWarning")
+@pytest.mark.filterwarnings("ignore:X is a DataFrame")
 @pytest.mark.parametrize("model", CONSISTENT)
 @pytest.mark.parametrize("make", SAME.values(), ids=SAME)
 def test_the_container_does_not_matter(make, model, tmp_path):
@@ -243,6 +244,7 @@ ODD_SETTINGS = {
 
 @pytest.mark.parametrize("settings", ODD_SETTINGS.values(), ids=ODD_SETTINGS)
 @pytest.mark.parametrize("data", DEGENERATE.values(), ids=DEGENERATE)
+@pytest.mark.filterwarnings("ignore:The first rank")
 def test_degenerate_data(data, settings):
     """Works, or says in a sentence why not: no sparsity in one row, nothing left if shrunk."""
     for model, (dtype, init) in itertools.product(
@@ -336,6 +338,7 @@ def test_tall_data_take_the_lanczos_path(init):
     check(fit(flat, 1, init=init, max_iter=3), flat)
 
 
+@pytest.mark.filterwarnings("ignore:The first rank")
 def test_ranks_above_both_dimensions():
     f = fit(X[:3], [6, 5], max_iter=50)
     check(f, X[:3])
@@ -507,7 +510,7 @@ def test_grouped_sparsity_at_its_ends(where, nonnegative, sparsity):
         seen = [np.abs(M) > 1e-12 * np.abs(M).max() for M in factors]
         assert all(np.count_nonzero(M, axis=0).max() <= 1 for M in seen)
     if sparsity == 0 and nonnegative and where == "constraint_W":
-        plain = fit(max_iter=10, solver=same_steps)
+        plain = fit(max_iter=10, solver=same_steps, constraint_W="nonnegative")
         np.testing.assert_allclose(f.reconstruct(2), plain.reconstruct(2), atol=1e-9)
 
 
@@ -562,7 +565,8 @@ def test_settings_per_layer():
 
 def factors(seed=1):
     rng = np.random.default_rng(seed)
-    return [rng.random((10, 3)), rng.random((10, 2))], [rng.random((3, 24)), rng.random((2, 3))]
+    Ws = [rng.dirichlet(np.ones(10), r).T for r in (3, 2)]
+    return Ws, [rng.random((3, 24)), rng.random((2, 3))]
 
 
 def test_given_factors_in_many_guises():

@@ -7,7 +7,9 @@ of two layers feed a classifier, beside the pixels themselves.
 """
 
 import matplotlib.pyplot as plt
+from sklearn.base import clone
 from sklearn.datasets import load_digits
+from sklearn.decomposition import NMF
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
@@ -17,24 +19,28 @@ from deepmf import DeepMF
 from deepmf.plots import plot_hierarchy
 
 X, y = load_digits(return_X_y=True)
-model = DeepMF([16, 8], constraint_W="simplex", tol=1e-3).fit(X)
-fig = plot_hierarchy(model.factorization_, image=(8, 8))
+deep = DeepMF([16, 8], model="data-centric", constraint_W="simplex", tol=1e-3).fit(X)
+fig = plot_hierarchy(deep.factorization_, image=(8, 8))
 
 # %%
-# How much do 16 and 8 numbers a digit keep of its 64 pixels?
+# How much do 16 and 8 numbers a digit keep of its 64 pixels? About as much as those of two flat
+# factorizations; but here the 8 are made of the 16.
 
-scores = {}
-for name, first in {
+models = {
     "64 pixels": None,
-    "layer 1, 16 codes": DeepMF([16, 8], constraint_W="simplex", tol=1e-3, layer=1),
-    "layer 2, 8 codes": DeepMF([16, 8], constraint_W="simplex", tol=1e-3, layer=2),
-}.items():
+    "16 codes, flat": NMF(16, init="nndsvda", max_iter=500),
+    "16 codes, layer 1": clone(deep).set_params(layer=1),
+    "8 codes, flat": NMF(8, init="nndsvda", max_iter=500),
+    "8 codes, layer 2": clone(deep).set_params(layer=2),
+}
+scores = {}
+for name, first in models.items():
     steps = [MaxAbsScaler(), LogisticRegression(max_iter=1000)]
     pipe = make_pipeline(*([first] if first else []), *steps)
     scores[name] = cross_val_score(pipe, X, y, cv=3).mean()
 
-fig, ax = plt.subplots(figsize=(6, 2.4), layout="constrained")
-bars = ax.barh(list(scores), list(scores.values()), color=["0.7", "C0", "C1"])
+fig, ax = plt.subplots(figsize=(6, 2.8), layout="constrained")
+bars = ax.barh(list(scores), list(scores.values()), color=["0.7", "0.85", "C0", "0.85", "C1"])
 ax.bar_label(bars, fmt="%.2f", padding=3)
 ax.set(xlabel="accuracy, 3-fold cross-validation", xlim=(0, 1.1))
 ax.invert_yaxis()

@@ -13,7 +13,7 @@ from deepmf.metrics import match
 from deepmf.plots import plot_hierarchy, plot_maps
 
 scene = simulated_scene()
-f = factorize(scene, ranks=[6, 4, 2], regularizer_W=MinVolume(10), init="snpa", tol=1e-3)
+f = factorize(scene, ranks=[6, 4, 2], regularizer_W=MinVolume(1), init="snpa", tol=1e-3)
 print(f)
 
 # %%

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import time
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from pathlib import Path
@@ -17,6 +16,7 @@ from numpy.typing import NDArray
 from deepmf.archives import load_npz
 from deepmf.files import UNREADABLE, write_whole
 from deepmf.parameters import check_number
+from deepmf.remarks import warn
 
 _FORMAT = "deepmf checkpoint 1"
 _ARRAY, _RECORD = "@array", "@record"
@@ -44,7 +44,7 @@ class Checkpoint:
     >>> from deepmf.datasets import synthetic
     >>> X = synthetic(random_state=0).X
     >>> often = Checkpoint("fit.checkpoint", interval=10)
-    >>> f = factorize(X, [6, 3], max_iter=20, tol=0, checkpoint=often)
+    >>> f = factorize(X, [3, 2], max_iter=20, tol=0, checkpoint=often)
     """
 
     def __init__(
@@ -108,10 +108,9 @@ class Checkpoint:
         try:
             write_whole(self.path, lambda file: np.savez(file, **members))  # type: ignore[arg-type]
         except OSError as error:
-            warnings.warn(
+            warn(
                 f"The checkpoint {str(self.path)!r} could not be written "
-                f"({error.strerror or error}); the fit goes on, and the last one stays.",
-                stacklevel=2,
+                f"({error.strerror or error}); the fit goes on, and the last one stays."
             )
         self._last = time.perf_counter()
 

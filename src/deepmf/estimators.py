@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -28,18 +28,25 @@ from deepmf.io.containers import (
     Kind,
     as_dataset,
     check_same_features,
+    check_table,
     codes_as,
     components_as,
     kind_of,
+    links_as,
+    samples_as,
 )
 from deepmf.layout import Layout
-from deepmf.names import resolve
+from deepmf.names import SETTINGS, resolve
 from deepmf.observed import Observed
 from deepmf.problem import check_ranks
-from deepmf.quadratic import Array
 from deepmf.validation import check_matrix, check_sign, is_sparse
 
-_MATRIX: dict[str, Any] = {"dtype": [np.float64, np.float32], "accept_sparse": ["csr", "csc"]}
+_MATRIX: dict[str, Any] = {
+    "dtype": [np.float64, np.float32],
+    "accept_sparse": ["csr", "csc"],
+    "ensure_all_finite": False,
+}
+"""What scikit-learn is to look for; `check_matrix` knows more to say of entries not finite."""
 
 
 class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -50,45 +57,93 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         X ~ codes_l @ components(l)     for every layer l,
 
     where layer l has ``ranks[l - 1]`` components and each component of layer l - 1 is itself a
-    combination of those of layer l. Everything but the orientation is as in `deepmf.factorize`.
+    combination of those of layer l. Parameters speak of the factors as the paper and
+    `deepmf.factorize` write them, with samples as columns: W_l are the components of layer l,
+    ``components(l).T``; H_1 are the codes of layer 1, ``transform(X, layer=1).T``, and H_l for
+    l > 1 makes components of layer l - 1 from those of layer l: ``X.T ~ W_1 H_1, W_1 ~ W_2 H_2``.
 
     Parameters
     ----------
-    ranks : int or sequence of ints
-        Number of components of each layer, normally decreasing.
+    ranks : int or sequence of ints, default (8, 4, 2)
+        Number of components of each layer, normally decreasing. One number is NMF with a single
+        layer.
     weights : None or "observed"
-        ``"observed"``: NaN in X are missing entries, in `fit`, `transform` and `score`. For weights
-        of their own, give `fit` an array.
+        ``"observed"``: NaN in X are missing entries and the others are fitted, in `fit`,
+        `transform` and `score`. ``None`` (default): NaN are refused. For a weight of each entry
+        give an array to `fit`.
     model : str or Loss
-        ``"layer-centric"``, ``"data-centric"``, ``"multilayer"`` or ``"trigeorgis"``.
+        What is minimised, over all layers at once unless said otherwise (W_0 is X):
+
+        ``"layer-centric"`` (default)
+            ``1/2 sum_l lam_l ||W_{l-1} - W_l H_l||^2``: each layer fits the components of the one
+            before, and is fitted by the next.
+        ``"data-centric"``
+            ``1/2 sum_l mu_l ||X - W_l H_l ... H_1||^2``: each layer fits the data.
+        ``"multilayer"``
+            ``1/2 ||W_{l-1} - W_l H_l||^2``, one layer after the other, each to its end.
+        ``"trigeorgis"``
+            The updates of Trigeorgis et al., which share no loss: a baseline.
+
+        An object has its own weights, ``LayerCentric(lam=1)`` or ``DataCentric(mu=0.5)``; a
+        subclass of `Loss` is a model of your own.
     constraint_W, constraint_H : None, str, Constraint, or a list with one per layer
-        Sets for the components (W) and for the codes and links (H). Default: nonnegative.
+        Sets that W_l and H_l must lie in: ``"nonnegative"``, ``"none"`` (signed), ``"simplex"``
+        (nonnegative, columns sum to 1), ``"capped-simplex"`` (at most 1), ``"box"`` (0 to 1), or
+        objects such as ``Box(0, 5)``, ``GroupedSparse(0.8)`` (average sparsity of the columns) and
+        ``Fixed(values)`` (known components). ``None`` (default): nonnegative, with columns that
+        sum to 1 where the model or the penalty needs a W of fixed scale.
     regularizer_W, regularizer_H : None, str, Regularizer, or a list with one per layer
-        Penalties on the same.
+        Penalties added to the loss: ``MinVolume(weight)``, ``1/2 logdet(W'W + delta I)`` for W
+        (components close to the data), ``Ridge(weight)``, ``1/2 ||M||^2``, ``L1(weight)``,
+        ``||M||_1`` (sparse), or their names ``"min-volume"``, ``"ridge"``, ``"l1"``. A weight is
+        relative to the layer's error at the start, and so free of the data's units. ``None``
+        (default): no penalty.
     init : None, str, function, a list of these, or (Ws, Hs)
-        Where to start. Factors are given in the paper's orientation.
-    augment : int
-        Sweeps of each layer alone before the next layer is started.
+        Where to start. ``"nndsvd"``: from singular vectors; ``"snpa"``: from extreme samples,
+        where some are nearly pure; ``"hierarchical"``: from clusters of samples; ``"random"``; a
+        function ``start(panels, rank, rng) -> W``; or feasible factors, (Ws, Hs) as above. ``None``
+        (default): ``"nndsvd"``, and ``"random"`` where the rank exceeds the data's dimensions, W
+        may be negative, or entries are missing or weighted. A list such as
+        ``["hierarchical", "snpa"]`` fits from each, all weighted as the first, and keeps the fit
+        with the lowest objective.
+    augment : int, default 0
+        Sweeps of each layer alone before the next is started from its components; 0: all layers
+        are started first and then swept together. ``"multilayer"`` always runs ``max_iter`` here.
     solver : str or Solver
-        How one block is decreased.
-    max_iter, tol, max_time : int, float, float or None
-        When to stop.
-    inner_iter, inner_tol : int, float
-        How hard to work on one block.
-    extrapolate : bool
-        Whether sweeps begin ahead of where the last one ended.
-    layer : int
-        The layer `transform` codes in and `components_` shows; -1 is the last.
-    allow_negative : bool
-        Accept negative data under nonnegative factors.
-    random_state : None, int, RandomState or Generator
-        Makes random starts reproducible.
-    callbacks : callable or list of callables
-        Called after every sweep; a true return value stops the fit.
+        How one factor is improved while the others stay: ``"fpgm"`` (default), fast projected
+        gradients with restarts, for all constraints; ``"pg"``, without acceleration; ``"hals"``,
+        row by row; ``"mu"``, multiplicative updates, for nonnegative factors.
+    max_iter : int, default 500
+        Largest number of sweeps, each of which updates all factors once (per layer for
+        ``"multilayer"``). Reaching it gives a ``ConvergenceWarning``.
+    tol : float, default 1e-4
+        Stop when a sweep decreases the objective by less than this fraction of the loss. 0: never,
+        which asks for exactly ``max_iter`` sweeps.
+    max_time : float, optional
+        Stop after the sweep during which this many seconds have passed.
+    inner_iter : int, default 10
+        Largest number of steps in one update of a factor.
+    inner_tol : float, default 0.01
+        An update ends earlier once a step is shorter than this fraction of its first.
+    extrapolate : bool, default True
+        Begin each sweep ahead of where the last one ended, and take it back where the objective
+        rose: several times fewer sweeps. False: plain sweeps, as in the paper.
+    layer : int, default -1
+        The layer that `transform` codes in and that `components_`, `score` and
+        ``reconstruction_err_`` are of; -1 is the last. `at_layer` changes it after the fit.
+    allow_negative : bool, default False
+        Fit negative entries of X (noise, say) though both factors of layer 1 are nonnegative;
+        False: refuse them.
+    random_state : None, int, Generator or RandomState
+        Seed of random starts: an integer makes fits reproducible, ``None`` (default) does not.
+    callbacks : callable or list of callables, optional
+        Called after each sweep with a `Progress` (sweep, objective, errors, time), ``print`` for
+        example; a true return value stops the fit.
     device : str or torch.device, optional
-        ``"cuda"``: work there, for `fit`, `transform` and `score`.
+        ``"cuda"``: work there, in `fit`, `transform` and `score`. Default: where X is.
     checkpoint : path or Checkpoint, optional
-        A file from which the same `fit` goes on after it was stopped or killed.
+        A file, written every minute, from which the same `fit` goes on after it was stopped or
+        killed; it is removed when the fit has ended by itself. Default: none.
 
     Attributes
     ----------
@@ -166,6 +221,31 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self.device = device
         self.checkpoint = checkpoint
 
+    def set_params(self, **params: Any) -> Self:
+        """Change parameters, those of their parts too: ``model__lam``, ``regularizer_W__weight``.
+
+        A part that is given by its name becomes the object of that name.
+
+        Parameters
+        ----------
+        **params
+            By name, or ``PARAMETER__PART`` for a part of what a parameter holds.
+
+        Returns
+        -------
+        DeepMF
+            The estimator itself.
+        """
+        parts: dict[str, dict[str, Any]] = {}
+        for key in list(params):
+            name, _, part = key.partition("__")
+            held = params.get(name, getattr(self, name, None))
+            if part and name in SETTINGS and not hasattr(held, "set_params"):
+                spec = held if isinstance(held, Mapping) else {"name": held}
+                parts.setdefault(name, {**spec})[part] = params.pop(key)
+        params |= {name: resolve(SETTINGS[name], spec) for name, spec in parts.items()}
+        return super().set_params(**params)
+
     def fit(self, X: Any, y: object = None, weights: Any = None) -> Self:
         """Fit the layers; y is ignored.
 
@@ -178,12 +258,18 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             ``factorization_.layout``.
         y : ignored
         weights : None, "observed", or array, n_samples x n_features
-            How much each entry of X counts, see `factorize`. Default: as the estimator says.
+            How much each entry of X counts: 0 leaves it out, and so does NaN under
+            ``"observed"``. Default: as the estimator's own ``weights`` say.
+
+        Returns
+        -------
+        DeepMF
+            The estimator itself.
         """
         kind, data = kind_of(X), as_dataset(X)
         given = X if data is None else data.X.T
         weights = self._weights(weights)
-        A = self._matrix(given, reset=True, missing=weights is not None)
+        A = self._matrix(given, reset=True)
         lazy = isinstance(A, Foreign) and A.lazy  # then it is loaded here, and only once
         device = self.device if lazy else None
         M = check_matrix(A, sparse_ok=True, device=device, weights=weights)
@@ -192,7 +278,7 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             name: value if name in ("init", "callbacks", "checkpoint") else clone(value, safe=False)
             for name, value in self.get_params(deep=False).items()
         }
-        self.layer_ = layer_number(settings.pop("layer"), len(check_ranks(self.ranks)))
+        number = layer_number(settings.pop("layer"), len(check_ranks(self.ranks)))
         del settings["weights"]  # they go along with M
         if not self._accepts_negative():
             check_sign(M)  # here, where rows are samples, so that it names the right entry
@@ -201,17 +287,26 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         if kind == "anndata":
             self.feature_names_in_ = np.asarray(f.layout.features, dtype=object)
         self._fitted_kind: Kind = kind
+        self._fitted_norm = _norm(M)
         self.factorization_: Factorization = f
         self.history_: History = f.history
         self.stop_reason_ = f.stop_reason
         self.n_iter_ = f.n_iter
-        error = float(f.history.data_errors[-1, self.layer_ - 1])
-        self.reconstruction_err_ = _norm(M) * error**0.5
-        self._n_features_out = f.ranks[self.layer_ - 1]
-        return self
+        return self._show(number)
 
     def fit_transform(self, X: Any, y: object = None, weights: Any = None) -> Any:
-        """The same as ``fit(X, weights=weights).transform(X, weights=weights)``."""
+        """The same as ``fit(X, weights=weights).transform(X, weights=weights)``.
+
+        Parameters
+        ----------
+        X, y, weights
+            As in `fit`.
+
+        Returns
+        -------
+        array, n_samples x n_components
+            As from `transform`.
+        """
         return self.fit(X, weights=weights).transform(X, weights=weights)
 
     def transform(self, X: Any, layer: int | None = None, weights: Any = None) -> Any:
@@ -219,7 +314,16 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
         A sample's codes depend on the sample and the components alone (unless constraint_H ties
         samples together, as `GroupedSparse` does); ``fit_transform(X)`` and
-        ``fit(X).transform(X)`` are equal. ``weights`` are as in `fit`.
+        ``fit(X).transform(X)`` are equal.
+
+        Parameters
+        ----------
+        X : matrix, n_samples x n_features, or AnnData, xarray.DataArray, deepmf Dataset
+            Samples with the features of the fit.
+        layer : int, optional
+            From 1, or from the end with negative numbers; for named columns see `at_layer`.
+        weights : None, "observed", or array, n_samples x n_features
+            As in `fit`: a sample is coded by what is observed of it.
 
         Returns
         -------
@@ -241,23 +345,47 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         return codes_as(kind, codes, data.layout, self._names(number))
 
     def inverse_transform(self, codes: Any, layer: int | None = None) -> Any:
-        """codes @ components(layer): back to features; maps of a cube become a cube again."""
+        """codes @ components(layer): back to features.
+
+        Parameters
+        ----------
+        codes : matrix, n_samples x n_components
+            As `transform` gives them, in any kind.
+        layer : int, optional
+            The layer they are codes of. Default: the estimator's own.
+
+        Returns
+        -------
+        array, n_samples x n_features
+            In the kind that the codes are: a DataFrame for one, if features had names in the fit,
+            and a cube again for maps of one.
+        """
         check_is_fitted(self)
         number = self._number(layer)
         if kind_of(codes) == self._fitted_kind == "xarray":
             return codes.dot(self.components(number), dim="component").rename(None)
-        codes = check_matrix(_rows_are_samples(codes), "codes")
+        M = check_matrix(_rows_are_samples(codes), "codes")
         rank = self.factorization_.ranks[number - 1]
-        if codes.shape[1] != rank:
+        if M.shape[1] != rank:
             raise ValueError(
-                f"codes has shape {codes.shape}; layer {number} needs (n_samples, {rank})."
+                f"codes has shape {M.shape}; layer {number} needs (n_samples, {rank})."
             )
-        return times(codes, as_numpy(self.factorization_.basis(number)).T)
+        X = times(M, as_numpy(self.factorization_.basis(number)).T)
+        return samples_as(kind_of(codes), X, codes, self.factorization_.layout)
 
     def components(self, layer: int) -> Any:
         """The layer's components, one per row.
 
-        A DataFrame after a fit to a DataFrame or AnnData, a DataArray after one to a cube.
+        Parameters
+        ----------
+        layer : int
+            From 1, or from the end with negative numbers.
+
+        Returns
+        -------
+        array, n_components x n_features
+            A DataFrame after a fit to a DataFrame with names or to AnnData, a DataArray after one
+            to a cube; `components_` is always an array.
         """
         check_is_fitted(self)
         number, f = self._number(layer), self.factorization_
@@ -269,15 +397,86 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         return self.factorization_.basis(self.layer_).T
 
-    def links(self, layer: int) -> Array:
-        """Share of each of the layer's components (rows) in those of the layer before (columns)."""
+    def links(self, layer: int = -1) -> Any:
+        """Share of each of the layer's components (rows) in those of the layer before (columns).
+
+        Parameters
+        ----------
+        layer : int, default -1
+            From 2, or from the end with negative numbers.
+
+        Returns
+        -------
+        array, n_components x n_components of the layer before
+            Columns add up to 1. A DataFrame or DataArray where `components` gives one.
+        """
         check_is_fitted(self)
-        return self.factorization_.links(self._number(layer))
+        number, f = self._number(layer), self.factorization_
+        shares, parts = f.links(number), self._names(number - 1)
+        return links_as(self._fitted_kind, shares, f.layout, self._names(number), parts)
+
+    def at_layer(self, layer: int) -> Self:
+        """The same fit with another layer for its own; nothing is fitted again.
+
+        Parameters
+        ----------
+        layer : int
+            From 1, or from the end with negative numbers.
+
+        Returns
+        -------
+        DeepMF
+            A fitted estimator that shares the factors of this one, with this layer's codes, names
+            of columns, `components_`, `score` and ``reconstruction_err_``.
+        """
+        check_is_fitted(self)
+        number = self._number(layer)
+        other = clone(self).set_params(layer=number)
+        fitted = {name: value for name, value in vars(self).items() if name not in vars(other)}
+        vars(other).update(fitted)
+        return other._show(number)
+
+    def tree(
+        self,
+        labels: Sequence[Sequence[str] | None] | None = None,
+        top: int = 3,
+        features: Sequence[str] | None = None,
+    ) -> str:
+        """The hierarchy as text: each component below the one that has its largest share.
+
+        Parameters
+        ----------
+        labels : per layer a sequence of str or None, optional
+            Names of the components. Default: their numbers, from 1.
+        top : int
+            How many features of each component are named, those of its largest entries.
+        features : sequence of n_features str, optional
+            Names of the features, such as ``vectorizer.get_feature_names_out()``. Default: those
+            of the data of `fit`; without them, no features are named.
+
+        Returns
+        -------
+        str
+            One line for each component of each layer, see `Factorization.tree`.
+        """
+        check_is_fitted(self)
+        return self.factorization_.tree(labels, top, features)
 
     def score(self, X: Any, y: object = None, weights: Any = None) -> float:
         """Minus the mean squared error of X's approximation in the estimator's layer.
 
-        ``weights`` are as in `fit`; the mean is then a weighted one, over what is observed.
+        Parameters
+        ----------
+        X : matrix, n_samples x n_features, or AnnData, xarray.DataArray, deepmf Dataset
+            Samples with the features of the fit, coded as `transform` does.
+        y : ignored
+        weights : None, "observed", or array, n_samples x n_features
+            As in `fit`; the mean is then a weighted one, over what is observed.
+
+        Returns
+        -------
+        float
+            At most 0; larger is better, as model selection wants it.
         """
         check_is_fitted(self)
         M, _ = self._samples(X, weights)
@@ -296,21 +495,25 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     def _samples(self, X: Any, weights: Any = None) -> tuple[Any, Dataset | None]:
         """X as a matrix with the features of the fit, and the data set it came from."""
         data, weights = as_dataset(X), self._weights(weights)
-        missing = weights is not None
         if data is None:
-            M = self._matrix(X, reset=False, missing=missing)
+            M = self._matrix(X, reset=False)
         else:
             fitted = self.factorization_.layout
             check_same_features(data.layout, fitted, data.X.shape, self.n_features_in_)
             M = _rows_are_samples(data.X.T)
-            M = M if isinstance(M, Foreign) else check_array(M, **_MATRIX, **_finite(missing))
-        return check_matrix(M, sparse_ok=True, weights=weights) if missing else M, data
+            M = M if isinstance(M, Foreign) else check_array(M, **_MATRIX)
+        return check_matrix(M, sparse_ok=True, weights=weights), data
 
-    def _matrix(self, X: Any, reset: bool, missing: bool = False) -> Any:
+    def _matrix(self, X: Any, reset: bool) -> Any:
         """X as scikit-learn takes it; of another library's array only the width is looked at."""
         A = _rows_are_samples(X)
         if not isinstance(A, Foreign):
-            return validate_data(self, X, reset=reset, **_MATRIX, **_finite(missing))
+            try:
+                return validate_data(self, X, reset=reset, **_MATRIX)
+            except (TypeError, ValueError):
+                if kind_of(X) == "pandas":
+                    check_table(X)
+                raise
         A = A.checked("X")
         if reset:
             self.n_features_in_ = A.shape[1]
@@ -335,6 +538,15 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         prefix = type(self).__name__.lower()
         return [f"{prefix}{k}" for k in range(self.factorization_.ranks[number - 1])]
 
+    def _show(self, number: int) -> Self:
+        """Take a layer of the fit for the estimator's own."""
+        f = self.factorization_
+        self.layer_ = number
+        self._n_features_out = f.ranks[number - 1]
+        error = float(f.history.data_errors[-1, number - 1])
+        self.reconstruction_err_ = self._fitted_norm * error**0.5
+        return self
+
     def _number(self, layer: int | None) -> int:
         return self.layer_ if layer is None else layer_number(layer, self.factorization_.depth)
 
@@ -344,8 +556,8 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         container = own or get_config()["transform_output"]
         if container != "default" and number != self.layer_:
             raise ValueError(
-                f"transform(layer={number}) cannot name its columns under set_output: the names "
-                f"are those of layer {self.layer_}. Set the estimator's layer={number} instead."
+                f"transform(X, layer={number}) cannot name its columns under set_output, which "
+                f"names those of layer {self.layer_}: write model.at_layer({number}).transform(X)."
             )
         return str(container)
 
@@ -369,11 +581,6 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         return tags
 
 
-def _finite(missing: bool) -> dict[str, Any]:
-    """What scikit-learn is to look for: with entries missing, that is done elsewhere."""
-    return {"ensure_all_finite": not missing}
-
-
 def _rows_are_samples(X: Any) -> Any:
     """Another library's array as `Foreign`; a lazy one the way that `factorize` sees it."""
     A = as_foreign(X)
@@ -384,7 +591,7 @@ def _nonnegative(M: Any) -> Any:
     """M, whose entries are not negative: a lazy matrix is looked at as it is computed."""
     if isinstance(M, Foreign) and M.lazy:
         return as_foreign(M.T.by_columns(_nonnegative)).T
-    check_sign(M)
+    check_sign(M, new=True)
     return M
 
 

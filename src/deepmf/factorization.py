@@ -17,15 +17,17 @@ from deepmf.archives import load_npz
 from deepmf.files import UNREADABLE, write_whole
 from deepmf.foreign import Foreign, as_foreign, as_numpy
 from deepmf.history import History
+from deepmf.labels import feature_names, layer_names, top_rows
 from deepmf.layout import Layout
 from deepmf.metrics import links
 from deepmf.names import UnknownNameError
 from deepmf.panels import Coding, Panels, as_panels
-from deepmf.parameters import Parametrized
+from deepmf.parameters import Parametrized, check_integer
 from deepmf.problem import Problem, problem_from_spec
 from deepmf.quadratic import Array
 from deepmf.state import State
 from deepmf.threads import single_blas
+from deepmf.tree import draw_tree
 from deepmf.validation import check_matrix, check_scale, check_seen, check_whole
 
 _FORMAT = "deepmf factorization 1"
@@ -86,21 +88,65 @@ class Factorization:
         return len(self.history) - 1
 
     def basis(self, layer: int) -> Any:
-        """W_l, the layer's components as columns."""
+        """W_l, the layer's components as columns.
+
+        Parameters
+        ----------
+        layer : int
+            From 1, or from the end with negative numbers.
+
+        Returns
+        -------
+        array, m x r_l
+            Of the kind of the data.
+        """
         return self.W[self._index(layer)]
 
     def codes(self, layer: int) -> Any:
-        """H_l ... H_1: how much of each of the layer's components every data point holds."""
+        """H_l ... H_1: how much of each of the layer's components every data point holds.
+
+        Parameters
+        ----------
+        layer : int
+            From 1, or from the end with negative numbers.
+
+        Returns
+        -------
+        array, r_l x n
+            Of the kind of the data.
+        """
         return _chain(self.H[1 : self._index(layer) + 1], self.H[0])
 
-    def links(self, layer: int) -> Array:
-        """H_l(i, j) / sum_i H_l(i, j): share of component i in component j of the layer before."""
+    def links(self, layer: int = -1) -> Array:
+        """|H_l(i, j)| / sum_i |H_l(i, j)|: share of component i in j of the layer before.
+
+        Parameters
+        ----------
+        layer : int, default -1
+            From 2, or from the end with negative numbers.
+
+        Returns
+        -------
+        array, r_l x r_{l-1}
+            Columns add up to 1; a column of zeros stays zero.
+        """
         if self._index(layer) == 0:
             raise ValueError("Layer 1 links components to data points: these are its codes.")
         return links(as_numpy(self.H[self._index(layer)]))
 
     def reconstruct(self, layer: int) -> Any:
-        """W_l H_l ... H_1, the layer's approximation of X."""
+        """W_l H_l ... H_1, the layer's approximation of X.
+
+        Parameters
+        ----------
+        layer : int
+            From 1, or from the end with negative numbers.
+
+        Returns
+        -------
+        array, m x n
+            Of the kind of the data.
+        """
         return self.basis(layer) @ self.codes(layer)
 
     def encode(self, X: Any, layer: int = 1, device: Any = None, weights: Any = None) -> Any:
@@ -111,9 +157,24 @@ class Factorization:
             argmin over H in H_1's set of 1/2 <H, A H> - <G'X, H>,    lifted by H_l ... H_2
 
         with the (A, G) that the model's own update of H_1 uses. Each column is solved by itself
-        (unless H_1's constraint ties columns together, as `GroupedSparse` does). ``device`` is as
-        in `factorize`, and so is ``weights``: a column is then coded by what is observed of it. Of
-        a Dask array, nothing is computed before its codes are.
+        (unless H_1's constraint ties columns together, as `GroupedSparse` does).
+
+        Parameters
+        ----------
+        X : matrix, m x k
+            Data points as columns, of any kind that `factorize` takes. Of a Dask array, nothing is
+            computed before its codes are.
+        layer : int, default 1
+            The layer whose components they are coded by.
+        device : str or torch.device, optional
+            As in `factorize`.
+        weights : None, "observed", or matrix, m x k
+            As in `factorize`: a column is coded by what is observed of it.
+
+        Returns
+        -------
+        array, r_l x k
+            Codes, in the kind that X is.
         """
         lifts = self._lifts(layer)
         data = as_foreign(X)
@@ -129,13 +190,30 @@ class Factorization:
     def squared_error(
         self, X: Any, layer: int = 1, device: Any = None, weights: Any = None
     ) -> float:
-        """||X - W_l codes||^2 of data coded as `encode` does, each entry times its weight."""
+        """||X - W_l codes||^2 of data coded as `encode` does, each entry times its weight.
+
+        Parameters
+        ----------
+        X, layer, device, weights
+            As in `encode`.
+
+        Returns
+        -------
+        float
+            0 where the layer's components make up X exactly.
+        """
         B = as_numpy(self.basis(layer)) @ _chain(self._lifts(layer), np.eye(self.ranks[0]))
         with self._coded(X, device, weights) as panels:
             return float(panels.residuals2([B])[0])
 
     def numpy(self) -> Factorization:
-        """The same with NumPy's arrays, where the data were of another library or on a device."""
+        """The same with NumPy's arrays, where the data were of another library or on a device.
+
+        Returns
+        -------
+        Factorization
+            With ``W`` and ``H`` in memory; all else is shared.
+        """
         W, H = ([as_numpy(M) for M in factors] for factors in (self.W, self.H))
         return replace(self, W=W, H=H)
 
@@ -175,6 +253,11 @@ class Factorization:
             The file; ``.npz`` is added where it is missing.
         codes : bool
             Whether H_1 goes into it. Without, the file is small and still codes data with `encode`.
+
+        Returns
+        -------
+        Path
+            The file that was written.
         """
         if not codes:
             none = np.empty((self.ranks[0], 0), as_numpy(self.W[0]).dtype)
@@ -214,6 +297,11 @@ class Factorization:
             The ``.npz`` file.
         custom : sequence of classes
             Your own constraints, regularisers, losses and solvers that the fit used.
+
+        Returns
+        -------
+        Factorization
+            With NumPy's arrays.
         """
         try:
             arrays = load_npz(_with_suffix(path))
@@ -244,12 +332,66 @@ class Factorization:
             ) from None
         return f
 
+    def tree(
+        self,
+        labels: Sequence[Sequence[str] | None] | None = None,
+        top: int = 3,
+        features: Sequence[str] | None = None,
+    ) -> str:
+        """The hierarchy as text: each component below the one that has its largest share.
+
+        The last layer stands at the left edge. In brackets is the share, see `links`; what else of
+        a component belongs to others is not shown.
+
+        Parameters
+        ----------
+        labels : per layer a sequence of str or None, optional
+            Names of the components. Default: layer and number, ``L1-1``.
+        top : int
+            How many features of each component are named, those of its largest entries.
+        features : sequence of m str, optional
+            Names of X's rows. Default: the layout's; without them, no features are named.
+
+        Returns
+        -------
+        str
+            One line for each component of each layer.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from deepmf import factorize
+        >>> topics = np.kron(np.diag([5, 4, 3, 2]), [[2.0], [1.0]])
+        >>> X = topics @ np.kron(np.eye(2), [[1, 0, 2, 1], [0, 1, 1, 2]])
+        >>> f = factorize(X, [4, 2], model="data-centric", constraint_W="nonnegative")
+        >>> words = ["sun", "sky", "sea", "sand", "code", "bug", "test", "type"]
+        >>> print(f.tree(top=2, features=words))
+        L2-1  sun, sea
+        ├── L1-1 (100%)  sun, sky
+        └── L1-3 (100%)  sea, sand
+        L2-2  code, test
+        ├── L1-2 (100%)  code, bug
+        └── L1-4 (100%)  test, type
+        """
+        check_integer("top", top, 1)
+        names = layer_names(labels, self.ranks)
+        words = [[""] * rank for rank in self.ranks]
+        if features is not None or self.layout.features is not None:
+            rows = feature_names(self.layout, len(self.W[0]), features)
+            tops = [top_rows(as_numpy(W), rows, top) for W in self.W]
+            words = [[", ".join(word for word, _ in column) for column in W] for W in tops]
+        return draw_tree([self.links(k) for k in range(2, self.depth + 1)], names, words)
+
     def __repr__(self) -> str:
         model = self.problem.loss.name or type(self.problem.loss).__name__
-        error = ", ".join(f"{e:.3g}" for e in self.history.data_errors[-1])
-        return (
-            f"{model} factorization, ranks {self.ranks}: {self.n_iter} sweeps, stopped by "
-            f"{self.stop_reason}; relative squared data errors {error}"
+        errors = enumerate(self.history.data_errors[-1], start=1)
+        return "\n".join(
+            [
+                f"{model} factorization, ranks {self.ranks}",
+                f"{self.n_iter} sweeps, stopped by {self.stop_reason}",
+                "relative squared data errors:",
+                *(f"  layer {layer}: {error:.3g}" for layer, error in errors),
+            ]
         )
 
     def _lifts(self, layer: int) -> list[Array]:

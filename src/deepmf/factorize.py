@@ -6,19 +6,21 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
+from deepmf.advice import advice
 from deepmf.checkpoint import Checkpoint
-from deepmf.dataset import Dataset
 from deepmf.factorization import Factorization
 from deepmf.fingerprint import fingerprint
 from deepmf.fit import Callback, Control, Fit, fit
 from deepmf.foreign import Foreign
 from deepmf.growth import Given, check_given
 from deepmf.init import Start
+from deepmf.io.containers import as_columns
 from deepmf.layout import Layout
 from deepmf.names import resolve_start
 from deepmf.panels import Panels, as_panels
 from deepmf.problem import Problem, build_problem
 from deepmf.random_state import generator
+from deepmf.remarks import warn
 from deepmf.validation import check_matrix, check_scale, check_seen, check_sign, check_whole
 
 
@@ -54,73 +56,103 @@ def factorize(
 
     Parameters
     ----------
-    X : matrix, m x n, or Dataset
-        float32 stays float32; other numbers become float64. Never copied if it is already floating.
-        A SciPy sparse array or matrix stays sparse (CSR is converted to CSC once). A PyTorch tensor
-        is worked on where it is, and the factors are tensors there. A Dask array is worked on by
-        the workers of the `distributed.Client` in use, and ``H[0]`` is one too. The layout of a
-        `Dataset`, as `deepmf.io.read` gives it, goes on to the result.
+    X : matrix, m x n, or AnnData, xarray.DataArray, Dataset
+        m features x n samples. float32 stays float32; other numbers become float64. Never copied
+        if it is already floating. A SciPy sparse array or matrix stays sparse (CSR is converted to
+        CSC once). A PyTorch tensor is worked on where it is, and the factors are tensors there. A
+        Dask array is worked on by the workers of the `distributed.Client` in use, and ``H[0]`` is
+        one too. Of AnnData, obs are the samples, of an xarray cube the pixels with data; their
+        names and coordinates, or the layout of a `Dataset` as `deepmf.io.read` gives it, go on to
+        the result. A DataFrame's columns are samples here, which is said in a warning.
     ranks : int or sequence of ints
-        r_1, ..., r_L, one per layer, normally decreasing. One rank is single-layer NMF.
+        r_1, ..., r_L: the number of components of each layer, normally decreasing. One number is
+        NMF with a single layer.
     weights : None, "observed", or matrix, m x n
         How much each entry of X counts: errors are sums over entries times their weights, divided
         by the largest weight. 0 leaves an entry out, and so does NaN under ``"observed"``, where
-        all others count the same. For arrays and data on disk.
+        all others count the same. For arrays and data on disk. ``None`` (default): all count the
+        same, and NaN are refused.
     model : str or Loss
-        ``"layer-centric"`` (default), ``"data-centric"``, ``"multilayer"``, ``"trigeorgis"``, or an
-        instance with its own weights such as ``LayerCentric(lam=1)``.
+        What is minimised, over all layers at once unless said otherwise (W_0 is X):
+
+        ``"layer-centric"`` (default)
+            ``1/2 sum_l lam_l ||W_{l-1} - W_l H_l||^2``: each layer fits the components of the one
+            before, and is fitted by the next.
+        ``"data-centric"``
+            ``1/2 sum_l mu_l ||X - W_l H_l ... H_1||^2``: each layer fits the data.
+        ``"multilayer"``
+            ``1/2 ||W_{l-1} - W_l H_l||^2``, one layer after the other, each to its end.
+        ``"trigeorgis"``
+            The updates of Trigeorgis et al., which share no loss: a baseline.
+
+        An object has its own weights, ``LayerCentric(lam=1)`` or ``DataCentric(mu=0.5)``; a
+        subclass of `Loss` is a model of your own.
     constraint_W, constraint_H : None, str, Constraint, or a list with one per layer
-        ``"nonnegative"`` (default), ``"none"``, ``"simplex"``, ``"capped-simplex"``, ``"box"``,
-        ``"grouped-sparse"``, or instances such as ``GroupedSparse(0.8)``; ``Fixed(values)`` holds
-        known components. Under `MinVolume` the default for W is ``"simplex"``: every basis vector
-        sums to 1.
+        Sets that W_l and H_l must lie in: ``"nonnegative"``, ``"none"`` (signed), ``"simplex"``
+        (nonnegative, columns sum to 1), ``"capped-simplex"`` (at most 1), ``"box"`` (0 to 1), or
+        objects such as ``Box(0, 5)``, ``GroupedSparse(0.8)`` (average sparsity of the columns) and
+        ``Fixed(values)`` (known components). ``None`` (default): nonnegative, with columns that
+        sum to 1 where the model or the penalty needs a W of fixed scale.
     regularizer_W, regularizer_H : None, str, Regularizer, or a list with one per layer
-        ``MinVolume``, ``Ridge``, ``L1``, or your own.
+        Penalties added to the loss: ``MinVolume(weight)``, ``1/2 logdet(W'W + delta I)`` for W
+        (components close to the data), ``Ridge(weight)``, ``1/2 ||M||^2``, ``L1(weight)``,
+        ``||M||_1`` (sparse), or their names ``"min-volume"``, ``"ridge"``, ``"l1"``. A weight is
+        relative to the layer's error at the start, and so free of the data's units. ``None``
+        (default): no penalty.
     init : None, str, function, a list of these, or (Ws, Hs)
-        ``"snpa"``, ``"hierarchical"``, ``"nndsvd"``, ``"random"``, a function
-        ``start(panels, rank, rng) -> W``, or a pair of lists of feasible factors. Default:
-        ``"nndsvd"``, and ``"random"`` where the rank exceeds the data's dimensions, W may be
-        negative, or entries are missing or weighted. A list such as
-        ``["hierarchical", "snpa"]`` fits from each, all weighted as the first, and keeps the one
-        with the lowest objective.
-    augment : int
-        Sweeps of each layer alone before the next layer is started from its basis (multilayer
-        always runs all of ``max_iter`` there).
+        Where to start. ``"nndsvd"``: from singular vectors; ``"snpa"``: from extreme samples,
+        where some are nearly pure; ``"hierarchical"``: from clusters of samples; ``"random"``; a
+        function ``start(panels, rank, rng) -> W``; or feasible factors, a pair of lists with one
+        matrix per layer. ``None`` (default): ``"nndsvd"``, and ``"random"`` where the rank exceeds
+        the data's dimensions, W may be negative, or entries are missing or weighted. A list such
+        as ``["hierarchical", "snpa"]`` fits from each, all weighted as the first, and keeps the
+        fit with the lowest objective.
+    augment : int, default 0
+        Sweeps of each layer alone before the next is started from its components; 0: all layers
+        are started first and then swept together. ``"multilayer"`` always runs ``max_iter`` here.
     solver : str or Solver
-        ``"fpgm"`` (default), ``"pg"``, ``"hals"``, ``"mu"``.
-    max_iter : int
-        Largest number of sweeps (per layer for ``"multilayer"``).
-    tol : float
-        Stop when a sweep decreases the objective by less than this fraction of the loss. 0: never.
+        How one factor is improved while the others stay: ``"fpgm"`` (default), fast projected
+        gradients with restarts, for all constraints; ``"pg"``, without acceleration; ``"hals"``,
+        row by row; ``"mu"``, multiplicative updates, for nonnegative factors.
+    max_iter : int, default 500
+        Largest number of sweeps, each of which updates all factors once (per layer for
+        ``"multilayer"``). Reaching it gives a ``ConvergenceWarning``.
+    tol : float, default 1e-4
+        Stop when a sweep decreases the objective by less than this fraction of the loss. 0: never,
+        which asks for exactly ``max_iter`` sweeps.
     max_time : float, optional
         Stop after the sweep during which this many seconds have passed.
-    inner_iter, inner_tol : int, float
-        Cap on the iterations of one block update; they end earlier once a step is shorter than
-        ``inner_tol`` times the first one.
-    extrapolate : bool
+    inner_iter : int, default 10
+        Largest number of steps in one update of a factor.
+    inner_tol : float, default 0.01
+        An update ends earlier once a step is shorter than this fraction of its first.
+    extrapolate : bool, default True
         Begin each sweep ahead of where the last one ended, and take it back where the objective
         rose: several times fewer sweeps. False: plain sweeps, as in the paper.
     random_state : None, int, Generator or RandomState
-        Makes random starts reproducible.
-    allow_negative : bool
-        Fit negative entries of X (noise, say) though both factors are nonnegative.
-    callbacks : callable or list of callables
-        Called with a `Progress` after each sweep; a true return value stops the fit.
+        Seed of random starts: an integer makes fits reproducible, ``None`` (default) does not.
+    allow_negative : bool, default False
+        Fit negative entries of X (noise, say) though both factors of layer 1 are nonnegative;
+        False: refuse them.
+    callbacks : callable or list of callables, optional
+        Called after each sweep with a `Progress` (sweep, objective, errors, time), ``print`` for
+        example; a true return value stops the fit.
     panel_size : int, optional
-        Columns of X worked on at a time. The result does not depend on it.
+        Columns of X worked on at a time; the result does not depend on it. Default: by the size of
+        X.
     device : str or torch.device, optional
         ``"cuda"``: work there on X, which is sent once if there is room and else block by block;
-        the factors come back in the kind that X is.
+        the factors come back in the kind that X is. Default: where X is.
     checkpoint : path or Checkpoint, optional
         A file that is written every minute (``Checkpoint(path, interval=...)``: so many seconds),
         and from which the same call goes on if the process was killed or interrupted, or stopped by
         ``max_time`` or a callback: to the same result, bit for bit on as many threads. It is
-        removed when the fit has ended by itself. Not for Dask arrays.
+        removed when the fit has ended by itself. Not for Dask arrays. Default: none.
 
     Returns
     -------
     Factorization
-        With ``.W``, ``.H`` (lists), ``.history``, ``.stop_reason``, ``.save``.
+        With ``.W``, ``.H`` (lists), ``.history``, ``.stop_reason``, ``.tree``, ``.save``.
 
     Examples
     --------
@@ -132,8 +164,7 @@ def factorize(
     >>> [W.shape for W in f.W], [H.shape for H in f.H]
     ([(3, 6), (3, 3)], [(6, 1000), (3, 6)])
     """
-    layout = X.layout if isinstance(X, Dataset) else Layout()
-    data = X.X if isinstance(X, Dataset) else X
+    data, layout = as_columns(X)
     data = check_matrix(data, sparse_ok=True, device=device, weights=weights)
     check_seen(data)
     problem = build_problem(
@@ -176,7 +207,11 @@ def factorize(
             )
             to_file.bind(owner)
         done = fit(panels, problem, starts, control, rng, to_file)
-        return _result(done, panels, problem, layout)
+        f = _result(done, panels, problem, layout)
+    said = advice(f)
+    if said:
+        warn(said)
+    return f
 
 
 def _starts(init: object, problem: Problem, panels: Panels) -> list[Start | Given]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -22,6 +21,7 @@ from deepmf.panels import Panels
 from deepmf.parameters import check_integer, check_number
 from deepmf.problem import Problem, check_against_data
 from deepmf.quadratic import Array
+from deepmf.remarks import warn
 from deepmf.state import DataProducts, State
 from deepmf.sweep import Calibration, Sweep, first_coding, squared_errors
 from deepmf.threads import single_blas
@@ -358,10 +358,9 @@ def _warn_interrupted(checkpoint: Checkpoint | None) -> None:
         if checkpoint is None
         else f"The same call goes on from the checkpoint {str(checkpoint.path)!r}."
     )
-    warnings.warn(
+    warn(
         f"The fit was interrupted: these are the factors of its last whole sweep. {way}",
         InterruptedWarning,
-        stacklevel=4,
     )
 
 
@@ -370,15 +369,14 @@ def _warn_not_converged(problem: Problem, control: Control) -> None:
 
     free = not any(layer.constraint_W.bounded for layer in problem.layers)
     drift = (
-        " With W of free scale the layer-centric loss keeps falling as W shrinks: "
-        "constraint_W='simplex' settles it (with a smaller lam if layer 1 then suffers)."
+        " The layer-centric loss keeps falling as W shrinks and H grows: constraint_W='simplex' "
+        "fixes the scale."
         if free and problem.loss.name == "layer-centric" and len(problem.layers) > 1
         else ""
     )
-    warnings.warn(
+    warn(
         f"The fit used all of max_iter={control.max_iter} sweeps before the decrease per sweep "
         f"fell below tol={control.tol:g} of the loss. Raise max_iter or tol, or set tol=0 to ask "
         f"for exactly max_iter sweeps.{drift}",
         ConvergenceWarning,
-        stacklevel=4,
     )

@@ -103,6 +103,7 @@ def _nearest(W: Array, constraint: Constraint) -> Array:
 def check_given(Ws: object, Hs: object, problem: Problem, panels: Panels) -> Given:
     """The user's factors with shapes, finiteness and feasibility checked, and projected exactly.
 
+    Where a set asks for a scale that a W has not, W_l D^-1 and D H_l are taken, and H_{l+1} D^-1.
     For a single layer the two matrices themselves will do.
     """
     depth = len(problem.layers)
@@ -119,16 +120,26 @@ def check_given(Ws: object, Hs: object, problem: Problem, panels: Panels) -> Giv
             )
     widths = [panels.shape[1], *problem.ranks]
     given = Given([], [])
+    before: Array = np.ones(panels.shape[1])
     for k, layer in enumerate(problem.layers):
-        shape_W, shape_H = (panels.shape[0], layer.rank), (layer.rank, widths[k])
-        for name, shape, constraint, factors, out in (
-            ("W", shape_W, layer.constraint_W, lists[0], given.W),
-            ("H", shape_H, layer.constraint_H, lists[1], given.H),
-        ):
-            what = f"init's {name} of layer {k + 1}"
-            M = _checked(what, factors[k], shape, panels.dtype, zero_ok=name == "H")
-            out.append(_feasible(what, M, constraint))
+        what = [f"init's {name} of layer {k + 1}" for name in "WH"]
+        W = _checked(what[0], lists[0][k], (panels.shape[0], layer.rank), panels.dtype)
+        H = _checked(what[1], lists[1][k], (layer.rank, widths[k]), panels.dtype, zero_ok=True)
+        scales = _missing_scales(W, layer.constraint_W)
+        given.W.append(_feasible(what[0], W / scales, layer.constraint_W))
+        given.H.append(_feasible(what[1], scales[:, None] * H / before, layer.constraint_H))
+        before = scales
     return given
+
+
+def _missing_scales(W: Array, constraint: Constraint) -> Array:
+    """By what to divide W's columns to be in the set, 1 where that does not help."""
+    ones = np.ones(W.shape[1])
+    if constraint.violation(W) <= _TOLERATED_VIOLATION:
+        return ones
+    scales = constraint.scales(W)
+    helps = scales is not None and constraint.violation(W / scales) <= _TOLERATED_VIOLATION
+    return scales if scales is not None and helps else ones
 
 
 def _checked(
@@ -147,6 +158,6 @@ def _feasible(what: str, M: Array, constraint: Constraint) -> Array:
     if violation > _TOLERATED_VIOLATION:
         raise ValueError(
             f"{what} is not in {constraint!r}: it is off by {violation:.3g} of its size. "
-            f"Project it first, with the constraint's own project()."
+            f"Project it first, with the constraint's own project(), or name a set that it is in."
         )
     return constraint.project(M) if violation > 0 else M

@@ -19,11 +19,6 @@ _FEW_BANDS = 20
 """Up to here bands stand under a curve by name."""
 
 
-def component_ids(layer: int, rank: int) -> list[str]:
-    """``L2-1``, ``L2-2``, ...: the components of layer 2, wherever they are spoken of."""
-    return [f"L{layer}-{k}" for k in range(1, rank + 1)]
-
-
 @dataclass(frozen=True, eq=False)
 class Layout:
     """Names and geometry of X, m features x n samples. Every part is optional.

@@ -40,6 +40,16 @@ _KINDS: dict[str, tuple[type[Parametrized], tuple[type[Parametrized], ...]]] = {
     "solver": (solvers.Solver, SOLVERS),
 }
 
+SETTINGS = {
+    "model": "model",
+    "solver": "solver",
+    "constraint_W": "constraint",
+    "constraint_H": "constraint",
+    "regularizer_W": "regularizer",
+    "regularizer_H": "regularizer",
+}
+"""Arguments of a fit that names stand for, and the kind of each."""
+
 
 class UnknownNameError(ValueError):
     """A name that stands for nothing here."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -11,12 +10,13 @@ from typing import Any, Literal
 
 import numpy as np
 
-from deepmf.constraints import Constraint, Nonnegative
+from deepmf.constraints import Constraint, Nonnegative, Simplex, Unconstrained
 from deepmf.losses import Loss
 from deepmf.names import resolve
 from deepmf.panels import Panels
 from deepmf.parameters import Parametrized
 from deepmf.regularizers import Regularizer
+from deepmf.remarks import warn
 from deepmf.solvers import Solver
 
 
@@ -91,15 +91,18 @@ def build_problem(
     W_penalties = per_layer("regularizer_W", regularizer_W, depth)
     H_penalties = per_layer("regularizer_H", regularizer_H, depth)
 
+    loss, by = resolve("model", model), resolve("solver", solver)
+    scaled = depth > 1 and loss.errors == "layer" and by.objection(Simplex()) is None
     layers = []
     for rank, W_set, H_set, W_penalty, H_penalty in zip(
         sizes, W_sets, H_sets, W_penalties, H_penalties
     ):
         on_W = None if W_penalty is None else resolve("regularizer", W_penalty)
         on_H = None if H_penalty is None else resolve("regularizer", H_penalty)
-        set_H = _constraint(H_set, on_H, None)
-        layers.append(Layer(rank, _constraint(W_set, on_W, set_H), set_H, on_W, on_H))
-    problem = Problem(tuple(layers), resolve("model", model), resolve("solver", solver))
+        set_H = _constraint(H_set, _natural(on_H, scaled=False))
+        set_W = _constraint(W_set, Nonnegative() if set_H.bounded else _natural(on_W, scaled))
+        layers.append(Layer(rank, set_W, set_H, on_W, on_H))
+    problem = Problem(tuple(layers), loss, by)
     problem.loss.check_depth(depth)
     _check_parts(problem)
     return problem
@@ -143,11 +146,21 @@ def check_ranks(ranks: object) -> list[int]:
 
 def _warn_if_increasing(sizes: list[int]) -> None:
     if any(b > a for a, b in pairwise(sizes)):
-        warnings.warn(
+        warn(
             f"ranks {sizes} increase: a layer at least as wide as the one before can copy it and "
-            f"brings no new feature. Decreasing ranks are usual.",
-            UserWarning,
-            stacklevel=4,
+            f"brings no new feature. Decreasing ranks are usual."
+        )
+
+
+def _warn_if_overcomplete(first: Layer, m: int, n: int) -> None:
+    """Say that a rank is too large to mean something, unless the settings give it a meaning."""
+    free = isinstance(first.constraint_W, Nonnegative | Unconstrained | Simplex)
+    free = free and isinstance(first.constraint_H, Nonnegative | Unconstrained)
+    if first.rank > min(m, n) and free and first.regularizer_W is first.regularizer_H is None:
+        warn(
+            f"The first rank, {first.rank}, exceeds min(m, n) = {min(m, n)} of X with {m} features "
+            f"and {n} samples: so many components can copy X and tell nothing of it. Take fewer, "
+            f"or a penalty or constraint that keeps them from it."
         )
 
 
@@ -163,16 +176,20 @@ def per_layer(name: str, given: object, depth: int) -> list[Any]:
     return list(given)
 
 
-def _constraint(
-    given: object, penalty: Regularizer | None, partner: Constraint | None
-) -> Constraint:
-    """The named set; without one, what the penalty needs, else nonnegativity."""
-    if given is not None:
-        return resolve("constraint", given)
-    needs_scale = partner is None or not partner.bounded
-    if penalty is not None and penalty.natural_set is not None and needs_scale:
-        return penalty.natural_set
-    return Nonnegative()
+def _constraint(given: object, natural: Constraint) -> Constraint:
+    """The named set, or without one the natural one."""
+    return natural if given is None else resolve("constraint", given)
+
+
+def _natural(penalty: Regularizer | None, scaled: bool) -> Constraint:
+    """What the penalty needs; without one the simplex where a factor must have a scale.
+
+    Models that compare layers need one: they take W_l for data, but W_l D^-1 and D H_l are as good
+    as W_l and H_l for any diagonal D > 0. For nonnegative factors nothing is lost.
+    """
+    if penalty is not None:
+        return penalty.natural_set or Nonnegative()
+    return Simplex() if scaled else Nonnegative()
 
 
 def _check_parts(problem: Problem) -> None:
@@ -201,7 +218,7 @@ def _check_parts(problem: Problem) -> None:
 
 
 def check_against_data(problem: Problem, panels: Panels) -> None:
-    """Refuse what only the data's shape shows to be impossible."""
+    """Refuse what only the data's shape shows to be impossible, and warn of what is pointless."""
     m, n = panels.shape
     widths = [n, *problem.ranks]
     for number, layer in enumerate(problem.layers, start=1):
@@ -227,3 +244,4 @@ def check_against_data(problem: Problem, panels: Panels) -> None:
             f"{panels.count} panels of columns. Use a constraint that separates over columns, or "
             f"keep the data in one panel (panel_size={n})."
         )
+    _warn_if_overcomplete(problem.layers[0], m, n)

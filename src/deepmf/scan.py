@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from deepmf.choice import Candidate, Choice, choose
-from deepmf.dataset import Dataset
 from deepmf.factorize import factorize
 from deepmf.foreign import as_numpy
+from deepmf.io.containers import as_columns
 from deepmf.metrics import match, mrsa
 from deepmf.parallel import Progress, in_parallel
 from deepmf.parameters import check_integer
@@ -101,8 +101,8 @@ def scan(
 
     Parameters
     ----------
-    X : matrix, m x n, or Dataset
-        Columns are data points; NaN where an entry is missing.
+    X : matrix, m x n, or AnnData, xarray.DataArray, Dataset
+        Columns are data points (obs of AnnData); NaN where an entry is missing.
     ranks : iterable of ints and lists of ints
         The candidates, ``range(2, 8)`` or ``[3, 4, [4, 2], 5]``.
     folds : int
@@ -135,7 +135,7 @@ def scan(
     >>> s.choice.ranks, s.choice.sure
     ((3,), True)
     """
-    data = _checked(X.X if isinstance(X, Dataset) else X)
+    data = _checked(as_columns(X)[0])
     grid = _grid(ranks)
     check_integer("seeds", seeds, 2)
     check_integer("random_state", random_state, 0)

@@ -63,6 +63,8 @@ def check_array(X: Any, name: str, sparse_ok: bool) -> Any:
         raise ValueError(
             f"{name} has masked entries; fill them first, for example {name}.filled(0)."
         )
+    if type(X).__name__ == "AnnData":
+        raise TypeError(f"{name} is an AnnData object, but must be a matrix here: {name}.X.T.")
     try:
         A = X if is_sparse(X) else np.asarray(X)
     except ValueError:
@@ -252,8 +254,8 @@ def check_whole(A: Any, constraint: Any, name: str = "X") -> None:
         )
 
 
-def check_sign(A: Any, name: str = "X") -> None:
-    """Refuse negative entries, saying which."""
+def check_sign(A: Any, name: str = "X", new: bool = False) -> None:
+    """Refuse negative entries, saying which, of data to fit or of new samples of a fit."""
     if float(A.min()) >= 0:
         return
     found = _find(A, lambda values: values < 0)
@@ -261,10 +263,18 @@ def check_sign(A: Any, name: str = "X") -> None:
     clip = f"np.maximum({name}, 0)"
     if is_sparse(A) or isinstance(A, Foreign):
         clip = f"{name}.maximum(0)" if is_sparse(A) else f"{name}.clip(0)"
+    ways = (
+        "fit them as they are, as noise, with allow_negative=True, or if the data are signed by "
+        "nature allow signed components: constraint_W='none', model='data-centric'"
+    )
+    if new:
+        ways = (
+            "scale them with MinMaxScaler(clip=True) if MinMaxScaler made them, or fit with "
+            "allow_negative=True"
+        )
     raise ValueError(
         f"Negative values in data: {name} has {found.number} negative entries (first "
         f"{found.value:.3g} at row {found.row}, column {found.column}; smallest "
         f"{float(A.min()):.3g}), but both factors of layer 1 are nonnegative. Clip them with "
-        f"{clip}, allow a signed factor with constraint_W='none', or fit them as they are with "
-        f"allow_negative=True."
+        f"{clip}, {ways}."
     )

@@ -16,6 +16,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 import typer
+from scipy import sparse
+from scipy.io import mmwrite
 from typer.testing import CliRunner
 
 import deepmf.io
@@ -51,6 +53,28 @@ def cube(tmp_path) -> Path:
     path = tmp_path / "cube.npy"
     np.save(path, SCENE.X.T.reshape(32, 32, 24))
     return path
+
+
+def test_missing_data_are_named_before_anything_else(tmp_path):
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "notes.txt").touch()
+    for file in ("nosuch.csv", "nosuch.h5ad"):
+        for command in ("fit", "scan", "compare"):
+            said = refuse(command, tmp_path / file, "-o", tmp_path / "full")
+            assert f"There is no file '{tmp_path / file}'" in said
+    assert "No data are given" in refuse("fit", "-o", tmp_path / "full")
+
+
+def test_a_folder_of_10x_is_read_by_info_as_by_fit(tmp_path):
+    folder = tmp_path / "tenx"
+    folder.mkdir()
+    mmwrite(folder / "matrix.mtx", sparse.coo_array(np.eye(5, 4) + 1))
+    (folder / "barcodes.tsv").write_text("c1\nc2\nc3\nc4\n")
+    shown = run("info", folder).output
+    assert "5 features x 4 samples" in shown
+    assert "Matrix Market" in shown
+    assert "c1, c2, c3, c4" in shown
+    run("fit", folder, "--ranks", "2,1", *QUICK, "-o", tmp_path / "run")
 
 
 QUICK = ("--max-iter", 3, "--tol", 0)

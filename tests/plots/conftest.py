@@ -7,7 +7,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from deepmf import factorize
+from deepmf import L1, factorize
 from deepmf.datasets import simulated_scene
 from deepmf.layout import Layout
 
@@ -79,4 +79,5 @@ def many():
     """A fit with more components than fit into a row."""
     X = np.random.default_rng(4).random((20, 150))
     layout = Layout(image_shape=(5, 4), pixels="rows")
-    return fitted(X, [60, 30, 12], layout, init="random", random_state=0)
+    sparse = {"regularizer_H": [L1(1e-3), None, None]}  # or a warning would say they are too many
+    return fitted(X, [60, 30, 12], layout, init="random", random_state=0, **sparse)

@@ -150,6 +150,7 @@ def test_nothing_overlaps(request, which, width):
         assert box.y1 <= fig.bbox.y1
 
 
+@pytest.mark.filterwarnings("ignore:The first rank")
 def test_a_family_wider_than_a_line_goes_on_below():
     X = np.random.default_rng(0).random((20, 150))
     f = factorize(X, [60, 1], max_iter=1, tol=0, init="random", random_state=0)

@@ -496,7 +496,7 @@ def test_runs_side_by_side_and_their_errors_overlaid(compared):
 
 
 def test_a_coarser_page_says_so(opened, scene, monkeypatch):
-    monkeypatch.setattr("deepmf.report.page._LARGEST", 90_000)
+    monkeypatch.setattr("deepmf.report.page._LARGEST", 105_000)
     page = opened(scene())
     assert "means over 2 × 2 of the 32 × 40 pixels" in page.text("#notes")
     canvas = page.one("canvas.map")

@@ -230,7 +230,7 @@ def reading_of(given: Mapping[str, Any]) -> Reading:
 
 
 def config_of(data: str | None, config: Path | None, given: Mapping[str, Any]) -> Config:
-    """Settings from a command's options, on top of those of a file."""
+    """Settings from a command's options, on top of those of a file, for data that are there."""
     base = Config("") if config is None else Config.from_toml(config)
     answers = {k: v for k, v in vars(reading_of(given)).items() if v is not None}
     chosen = Config(
@@ -241,6 +241,7 @@ def config_of(data: str | None, config: Path | None, given: Mapping[str, Any]) -
         reading=Reading(**{**vars(base.reading), **answers}),
         fit=base.fit,
     )
+    chosen.check_data()
     entry = CATALOGUE.get(chosen.path.removeprefix("dataset:"))
     if entry is not None:
         chosen = replace(chosen, fit={"ranks": list(entry.ranks), **chosen.fit})

@@ -12,8 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deepmf.dataset import Dataset
+from deepmf.io.arrange import Rows
 from deepmf.io.base import Reading, need
 from deepmf.layout import Layout
+from deepmf.remarks import warn
 
 Kind = Literal["plain", "pandas", "anndata", "xarray", "deepmf"]
 
@@ -35,10 +37,10 @@ def kind_of(X: Any) -> Kind:
     return "plain"
 
 
-def as_dataset(X: Any) -> Dataset | None:
-    """The data set that an object is; None for matrices and tables, whose rows are samples.
+def as_dataset(X: Any, rows: Rows = "samples") -> Dataset | None:
+    """The data set that an object is; None for matrices and tables.
 
-    So are those of a DataArray whose dimensions' names tell nothing.
+    ``rows`` says what those of a DataArray are whose dimensions' names tell nothing.
     """
     match kind_of(X):
         case "deepmf":
@@ -50,8 +52,45 @@ def as_dataset(X: Any) -> Dataset | None:
         case "xarray":
             from deepmf.io.dataarrays import from_dataarray
 
-            return from_dataarray(X, Reading(rows="samples"))
+            return from_dataarray(X, Reading(rows=rows))
     return None
+
+
+def as_columns(X: Any) -> tuple[Any, Layout]:
+    """The matrix that an object is, its columns being samples, and what is known of it."""
+    if kind_of(X) == "pandas":
+        check_table(X)
+        rows, columns = X.shape
+        warn(
+            f"X is a DataFrame, and its {rows} rows are taken as features and its {columns} "
+            f"columns as samples. If its rows are samples, use DeepMF or pass X.T.to_numpy(); if "
+            f"not, pass X.to_numpy() to say so."
+        )
+    data = as_dataset(X, rows="features")
+    return (X, Layout()) if data is None else (data.X, data.layout)
+
+
+def check_table(X: Any) -> None:
+    """Refuse a DataFrame that does not hold numbers alone, naming the columns."""
+    names = [name for name, column in X.items() if not _holds_numbers(column)]
+    if names:
+        more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+        raise ValueError(
+            f"X has columns that do not hold numbers: {', '.join(map(repr, names[:3]))}{more}. "
+            f"Leave them out, X.select_dtypes('number'), or turn them into numbers first, for "
+            f"example with scikit-learn's OneHotEncoder."
+        ) from None
+
+
+def _holds_numbers(column: Any) -> bool:
+    kind = getattr(column.dtype, "kind", "O")
+    if kind in "buif":
+        return True
+    try:
+        np.asarray(column, dtype=np.float64)
+    except (TypeError, ValueError):
+        return False
+    return kind == "O"
 
 
 def codes_as(kind: Kind, codes: NDArray, layout: Layout, names: Sequence[str]) -> Any:
@@ -80,6 +119,26 @@ def components_as(kind: Kind, components: NDArray, layout: Layout, names: Sequen
         xr = need("xarray", "cubes", "Components as an array")
         return xr.DataArray(components, dims=("component", band), coords=coords, name="components")
     return components
+
+
+def links_as(
+    kind: Kind, links: NDArray, layout: Layout, names: Sequence[str], parts: Sequence[str]
+) -> Any:
+    """Links between components and those of the layer before, their parts, as components are."""
+    if kind in ("anndata", "pandas") and layout.features is not None:
+        return _frame(links, names, parts)
+    if kind == "xarray":
+        xr = need("xarray", "cubes", "Links as an array")
+        coords = {"component": list(names), "part": list(parts)}
+        return xr.DataArray(links, dims=("component", "part"), coords=coords, name="links")
+    return links
+
+
+def samples_as(kind: Kind, X: NDArray, codes: Any, layout: Layout) -> Any:
+    """Samples (samples x features) made from codes: a table where the codes are one."""
+    if kind == "pandas" and layout.features is not None:
+        return type(codes)(X, index=codes.index, columns=layout.features.tolist())
+    return X
 
 
 def _frame(values: NDArray, index: Any, columns: Any) -> Any:

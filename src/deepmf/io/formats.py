@@ -37,8 +37,8 @@ FORMATS: tuple[Format, ...] = (
 
 
 def format_of(path: str | os.PathLike[str]) -> Format:
-    """The format that a file's suffix stands for."""
-    name = Path(path).name.lower()
+    """The format that a file's suffix stands for; a folder of 10x Genomics has its matrix's."""
+    name = _inside(Path(path)).name.lower()
     for kind in FORMATS:
         if name.endswith(kind.suffixes):
             return kind
@@ -65,7 +65,7 @@ def read(path: str | os.PathLike[str], reading: Reading = _USUAL) -> Dataset:
 
 def variables(path: str | os.PathLike[str]) -> list[Variable]:
     """The arrays that a file holds, where its format allows several."""
-    file = Path(path)
+    file = _inside(Path(path))
     with _whole(file) as kind:
         return kind.variables(file)
 

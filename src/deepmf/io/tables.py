@@ -6,7 +6,6 @@ import csv
 import gzip
 import io
 import re
-import warnings
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -23,6 +22,7 @@ from deepmf.io.arrange import from_matrix, names_array
 from deepmf.io.bands import is_number
 from deepmf.io.base import Format, Reading, UnreadableError, need
 from deepmf.layout import Layout
+from deepmf.remarks import warn
 
 _HEAD = 1 << 20
 """Bytes looked at to find the delimiter and the header."""
@@ -176,11 +176,9 @@ def _chosen(path: Path, frame: Any, reading: Reading) -> Any:
     for name in frame.columns[:1]:
         values = frame.iloc[:, 0]
         if values.dtype.kind in "iu" and len(values) > 20 and values.is_unique and name != "":
-            warnings.warn(
+            warn(
                 f"{path}: column {name} has another whole number in every row and is taken as a "
-                f"feature; if it names the rows, pass --index {name}.",
-                UserWarning,
-                stacklevel=2,
+                f"feature; if it names the rows, pass --index {name}."
             )
     return frame
 

@@ -47,7 +47,7 @@ class Loss(Parametrized):
 
     def terms(self, s: State, w: Array) -> list[Term]:
         """(weight, B) of each data term ``weight/2 ||X - B H_1||^2``, the first being layer 1's."""
-        raise NotImplementedError  # pragma: no cover
+        raise NotImplementedError(f"{type(self).__name__} needs a method terms(s, w).")
 
     def first(self, s: State, w: Array) -> tuple[Array, Array]:
         """(A, G) of H_1's block ``1/2 <H, A H> - <G'X, H>``."""
@@ -55,11 +55,11 @@ class Loss(Parametrized):
 
     def H(self, s: State, layer: int, w: Array) -> Quadratic:
         """Quadratic of H_l for every layer but the first."""
-        raise NotImplementedError  # pragma: no cover
+        raise NotImplementedError(f"{type(self).__name__} needs a method H(s, layer, w).")
 
     def W(self, s: State, layer: int, w: Array) -> Quadratic:
         """Quadratic of W_l."""
-        raise NotImplementedError  # pragma: no cover
+        raise NotImplementedError(f"{type(self).__name__} needs a method W(s, layer, w).")
 
 
 def normal(terms: Sequence[Term]) -> tuple[Array, Array]:

@@ -30,7 +30,8 @@ class LayerCentric(Multilayer):
     ----------
     lam : float or sequence of L - 1 floats
         With ``calibrate`` (default) the wanted ratio of each term to the first one at the start:
-        ``lam_l = lam * err_1 / err_{l+1}``. Without it, lam_l itself.
+        ``lam_l = lam * err_1 / err_{l+1}``. Without it, lam_l itself. The paper takes 10; large
+        values make layer 1 a copy of layer 2 wherever the data are noisy.
     calibrate : bool
         Whether ``lam`` is relative to the errors at the start.
     """
@@ -38,7 +39,7 @@ class LayerCentric(Multilayer):
     name = "layer-centric"
     joint = True
 
-    def __init__(self, lam: float | Sequence[float] = 10.0, calibrate: bool = True) -> None:
+    def __init__(self, lam: float | Sequence[float] = 0.3, calibrate: bool = True) -> None:
         self.lam = lam
         self.calibrate = calibrate
 

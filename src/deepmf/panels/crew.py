@@ -6,7 +6,6 @@ Nothing here is imported unless X is a Dask array.
 from __future__ import annotations
 
 import time
-import warnings
 from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import CancelledError
@@ -31,6 +30,7 @@ from deepmf.panels.share import (
     merged,
     set_codes_here,
 )
+from deepmf.remarks import warn
 
 _FAN = 10
 """Shares that are asked by one: up to so many the client asks itself, and a thousand are three
@@ -206,11 +206,10 @@ class Crew:
             )
             shares.append(Member(name, address, mine, future))
         if shared > 2 * len(place.graph):
-            warnings.warn(
+            warn(
                 "X does not fit in the workers' memory, so its chunks are computed in every sweep, "
                 "and they share work that is done again for each of them. Store X first, for "
-                "example with X.to_zarr(path), and fit what was stored.",
-                stacklevel=2,
+                "example with X.to_zarr(path), and fit what was stored."
             )
         return shares
 
@@ -302,11 +301,10 @@ class Crew:
         self.client.cancel([member.future for member in lost])
         blocks = sorted(j for member in lost for j in member.blocks)
         self._count_losses(blocks)
-        warnings.warn(
+        warn(
             f"The cluster lost {', '.join(m.address for m in lost)} during the fit. "
             f"{len(blocks)} of {len(self.ends)} chunks of X are loaded and coded again on other "
-            f"workers, and the fit goes on.",
-            stacklevel=2,
+            f"workers, and the fit goes on."
         )
         self._load(blocks)
 

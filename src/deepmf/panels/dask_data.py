@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import Any, Self
@@ -15,6 +14,7 @@ from deepmf.foreign import Foreign
 from deepmf.panels.cluster import ClusterPanels
 from deepmf.panels.crew import Crew
 from deepmf.panels.share import Facts
+from deepmf.remarks import warn
 from deepmf.validation import check_dtype, check_finite
 
 
@@ -165,11 +165,10 @@ class _Source:
             raise ValueError(f"{name} is empty: its shape is {X.shape}.")
         if X.numblocks[0] > 1:
             axis = 1 if turned else 0
-            warnings.warn(
+            warn(
                 f"{name} is chunked along its features too ({X.numblocks[0]} chunks along axis "
                 f"{axis}) and is rechunked to whole samples, which reads every chunk for each of "
-                f"its parts. Do it once with {name}.rechunk({{{axis}: -1}}) and store the result.",
-                stacklevel=5,
+                f"its parts. Do it once with {name}.rechunk({{{axis}: -1}}) and store the result."
             )
             self.array = X.rechunk({0: -1})
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from functools import wraps
 from typing import Any, TypeVar
@@ -17,6 +16,7 @@ from deepmf.panels.leading import leading
 from deepmf.panels.tensor_data import TensorData, as_array, as_tensor, at_work
 from deepmf.parameters import check_integer
 from deepmf.quadratic import Array
+from deepmf.remarks import warn
 from deepmf.solvers.base import Solver
 from deepmf.state import DataProducts
 
@@ -153,7 +153,7 @@ class TensorPanels(Panels):
             try:
                 self._passes[sizes] = Pass(self.blocks, self.type, self.width, *sizes)
             except NoPassError as error:
-                warnings.warn(f"Codes are updated on the CPU: {error}.", stacklevel=2)
+                warn(f"Codes are updated on the CPU: {error}.")
                 self._passes[sizes] = None
         return self._passes[sizes]
 

@@ -9,7 +9,7 @@ from typing import Any
 from deepmf.factorization import Factorization
 from deepmf.factorize import factorize
 from deepmf.fit import Callback
-from deepmf.losses import Loss
+from deepmf.losses import LayerCentric, Loss
 from deepmf.quadratic import Array
 from deepmf.solvers import FastProjectedGradient
 
@@ -20,6 +20,9 @@ DEEP: dict[str, str] = {
     "Tri-DMF": "trigeorgis",
 }
 """The paper's deep models, in the order of its tables."""
+
+WEIGHTED: dict[str, Loss] = {"layer-centric": LayerCentric(lam=10.0)}
+"""The paper's weights, where they are not the library's own."""
 
 SINGLE = "single-layer"
 IMPROVED = "LC-DMF+"
@@ -40,15 +43,13 @@ class Setting:
     allow_negative: bool = False
 
 
-def fit_deep(
-    X: Array, model: str | Loss, s: Setting, watch: Callback | None = None
-) -> Factorization:
+def fit_deep(X: Array, model: str, s: Setting, watch: Callback | None = None) -> Factorization:
     """One deep model; sweeps that augment the start count among its sweeps, as in the paper."""
     joint = model != "multilayer"
     return factorize(
         X,
         s.ranks,
-        model=model,
+        model=WEIGHTED.get(model, model),
         constraint_W=s.constraint_W,
         constraint_H=s.constraint_H,
         regularizer_W=s.regularizer_W,

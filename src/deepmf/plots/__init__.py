@@ -1,4 +1,4 @@
-"""Pictures: functions that take a factorization and return a Matplotlib figure.
+"""Pictures: functions that take a factorization or a fitted estimator and return a figure.
 
 They read wavelengths, gaps, picture shapes and names from ``f.layout``; arguments override it.
 """

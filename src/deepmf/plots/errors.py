@@ -9,6 +9,7 @@ import numpy as np
 
 from deepmf.factorization import Factorization
 from deepmf.history import DIVERGED
+from deepmf.plots.fits import fit_of
 from deepmf.plots.style import (
     NORMAL,
     SMALL,
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+    from deepmf.estimators import DeepMF
+
 _DASHES = ("-", "--", "-.", ":")
 _FEW = 12
 """Up to this many points, each is marked."""
@@ -34,7 +37,9 @@ _KINDS = (
 
 
 def plot_errors(
-    fits: Factorization | Mapping[str, Factorization], *, width: float = TWO_COLUMNS
+    fits: Factorization | DeepMF | Mapping[str, Factorization | DeepMF],
+    *,
+    width: float = TWO_COLUMNS,
 ) -> Figure:
     """Relative errors of both kinds (rows) at each layer (columns), and the objective.
 
@@ -44,16 +49,17 @@ def plot_errors(
 
     Parameters
     ----------
-    fits : Factorization, or mapping of label to Factorization
+    fits : Factorization or fitted DeepMF, or mapping of label to such
         One fit, or several to the same data.
     width : float
         Of the figure in inches.
     """
-    if isinstance(fits, Factorization):
-        fits = {fits.problem.loss.name: fits}
+    if not isinstance(fits, Mapping):
+        fits = {fit_of(fits).problem.loss.name: fits}
     if not fits:
         raise ValueError("There is no fit to draw: fits is empty.")
-    depth = max(f.depth for f in fits.values())
+    drawn = {name: fit_of(f) for name, f in fits.items()}
+    depth = max(f.depth for f in drawn.values())
     fig = new_figure(min(width, 1.9 * (depth + 1)), 3.4)
     grid = fig.add_gridspec(2, depth + 1)
     for row, (column, label) in enumerate(_KINDS):
@@ -61,19 +67,19 @@ def plot_errors(
             ax = fig.add_subplot(grid[row, layer])
             curves = {
                 name: _percent(f.history[column][:, layer])
-                for name, f in fits.items()
+                for name, f in drawn.items()
                 if layer < f.depth
             }
-            _draw(ax, curves, list(fits))
+            _draw(ax, curves, list(drawn))
             if row == 0:
                 ax.set_title(f"layer {layer + 1}", fontsize=NORMAL)
             if layer == 0:
                 ax.set_ylabel(label, fontsize=NORMAL)
     ax = fig.add_subplot(grid[:, depth])
-    power = _draw(ax, {name: f.history.objective for name, f in fits.items()}, list(fits))
+    power = _draw(ax, {name: f.history.objective for name, f in drawn.items()}, list(drawn))
     ax.set_title("objective" + (rf" ($10^{{{power}}}$)" if power else ""), fontsize=NORMAL)
     fig.supxlabel("sweep", fontsize=NORMAL)
-    if len(fits) > 1:
+    if len(drawn) > 1:
         handles, labels = ax.get_legend_handles_labels()
         fig.legend(
             handles, labels, loc="outside upper center", ncols=4, fontsize=SMALL, frameon=False

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from deepmf.factorization import Factorization
 from deepmf.plots.style import PAGE_HEIGHT
+from deepmf.tree import families
 
 ROOMY = 0.45
 """Percentages on links need components at least this far apart."""
@@ -190,11 +191,8 @@ def _strongest_links(f: Factorization) -> dict[Node, list[Link]]:
     """Links to each component from those that have their largest share in it, largest first."""
     found: dict[Node, list[Link]] = {}
     for layer in range(2, f.depth + 1):
-        shares = f.links(layer)
-        for j in np.argsort(-shares.max(axis=0), kind="stable"):
-            i = int(np.argmax(shares[:, j]))
-            link = Link((layer - 1, int(j)), (layer, i), float(shares[i, j]))
-            found.setdefault((layer, i), []).append(link)
+        for i, parts in enumerate(families(f.links(layer))):
+            found[layer, i] = [Link((layer - 1, j), (layer, i), share) for j, share in parts]
     return found
 
 

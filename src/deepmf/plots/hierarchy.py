@@ -6,16 +6,20 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from deepmf.factorization import Factorization
+from deepmf.labels import layer_names
 from deepmf.plots.arrows import draw_arrows
+from deepmf.plots.fits import fit_of
 from deepmf.plots.graph import Graph, layer_graph
 from deepmf.plots.images import Picture, whole_figure
-from deepmf.plots.labels import component_names, shorten, wrap
 from deepmf.plots.style import NORMAL, SMALL, TITLE, TWO_COLUMNS, new_figure, write
+from deepmf.plots.texts import shorten, wrap
 from deepmf.plots.thumbnails import Thumbnails
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+    from deepmf.estimators import DeepMF
 
 _SMALLEST = 4.5
 """Points of the smallest names."""
@@ -25,11 +29,12 @@ _LINE = 0.11
 
 
 def plot_hierarchy(
-    f: Factorization,
+    f: Factorization | DeepMF,
     image: Picture | None = None,
     names: Sequence[Sequence[str] | None] | None = None,
     title: str = "",
     *,
+    features: Sequence[str] | None = None,
     width: float = TWO_COLUMNS,
 ) -> Figure:
     """All layers, the first on top, with an arrow of the width of each link's share.
@@ -44,7 +49,7 @@ def plot_hierarchy(
 
     Parameters
     ----------
-    f : Factorization
+    f : Factorization or fitted DeepMF
         The fit.
     image : callable or (rows, columns), optional
         From one value per pixel to a picture. Default: the layout's.
@@ -52,11 +57,15 @@ def plot_hierarchy(
         Names of the components.
     title : str
         Above the figure.
+    features : sequence of m str, optional
+        Names of X's rows, such as ``vectorizer.get_feature_names_out()``: components are then shown
+        by their largest features. Default: the layout's.
     width : float
         Largest width of the figure in inches.
     """
-    labels = _names(f, names)
-    thumbnails = Thumbnails(f, image)
+    f = fit_of(f)
+    labels = layer_names(names, f.problem.ranks)
+    thumbnails = Thumbnails(f, image, features)
     graph = layer_graph(f, thumbnails.size, width, 0.3 if title else 0.05)
     note = wrap(_note(f, graph, thumbnails), graph.width - 0.1, SMALL)
     below = 0.06 + _LINE * len(note.splitlines())
@@ -70,17 +79,6 @@ def plot_hierarchy(
     ax.text(middle, graph.height - 0.08, title, fontsize=TITLE, ha="center", va="top")
     ax.text(middle, 0.0, note, fontsize=SMALL, ha="center", va="top", color="0.35")
     return fig
-
-
-def _names(f: Factorization, names: Sequence[Sequence[str] | None] | None) -> list[list[str]]:
-    given = [None] * f.depth if names is None else list(names)
-    if len(given) > f.depth:
-        raise ValueError(f"names has {len(given)} lists, but there are {f.depth} layers.")
-    given += [None] * (f.depth - len(given))
-    return [
-        component_names(listed, layer, rank)
-        for layer, (listed, rank) in enumerate(zip(given, f.ranks), start=1)
-    ]
 
 
 def _note(f: Factorization, graph: Graph, thumbnails: Thumbnails) -> str:

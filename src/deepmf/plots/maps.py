@@ -6,14 +6,18 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
 from deepmf.factorization import Factorization, layer_number
+from deepmf.labels import component_names
 from deepmf.mixture import mixture
+from deepmf.plots.fits import fit_of
 from deepmf.plots.images import Picture, Scale, draw_bar, draw_image, is_flat, to_picture
-from deepmf.plots.labels import component_names, heading
 from deepmf.plots.style import NORMAL, TITLE, TWO_COLUMNS, Grid, new_figure, note
+from deepmf.plots.texts import heading
 from deepmf.quadratic import Array
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+    from deepmf.estimators import DeepMF
 
 _SCALES = {
     "own": "each map has its own colour scale",
@@ -24,7 +28,7 @@ _LINE = 0.13
 
 
 def plot_maps(
-    f: Factorization,
+    f: Factorization | DeepMF,
     layer: int,
     image: Picture | None = None,
     names: Sequence[str] | None = None,
@@ -39,7 +43,7 @@ def plot_maps(
 
     Parameters
     ----------
-    f : Factorization
+    f : Factorization or fitted DeepMF
         The fit to a scene.
     layer : int
         Which layer, from 1.
@@ -59,6 +63,7 @@ def plot_maps(
         raise ValueError(f"scale must be 'own' or 'shared', got {scale!r}.")
     if show not in ("fractions", "codes"):
         raise ValueError(f"show must be 'fractions' or 'codes', got {show!r}.")
+    f = fit_of(f)
     values, what = amounts(f, layer, show)
     labels = component_names(names, layer_number(layer, f.depth), len(values))
     picture = to_picture(f, image, "columns")

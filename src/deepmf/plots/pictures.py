@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from deepmf.factorization import Factorization, layer_number
+from deepmf.labels import component_names
+from deepmf.plots.fits import fit_of
 from deepmf.plots.images import (
     Box,
     Picture,
@@ -18,12 +20,14 @@ from deepmf.plots.images import (
     to_picture,
     whole_figure,
 )
-from deepmf.plots.labels import component_names, shorten
 from deepmf.plots.style import ONE_COLUMN, SMALL, TITLE, new_figure, write
+from deepmf.plots.texts import shorten
 from deepmf.quadratic import Array
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+    from deepmf.estimators import DeepMF
 
 _NOTES = {
     "gray_r": "white: 0; black: the largest value of each",
@@ -34,7 +38,7 @@ _MARGIN, _TITLE, _NOTE, _LARGEST = 0.05, 0.25, 0.18, 1.1
 
 
 def plot_pictures(
-    f: Factorization,
+    f: Factorization | DeepMF,
     layer: int,
     image: Picture | None = None,
     names: Sequence[str] | None = None,
@@ -48,7 +52,7 @@ def plot_pictures(
 
     Parameters
     ----------
-    f : Factorization
+    f : Factorization or fitted DeepMF
         The fit to pictures.
     layer : int
         Which layer, from 1.
@@ -61,6 +65,7 @@ def plot_pictures(
     width : float
         Of the figure in inches.
     """
+    f = fit_of(f)
     W, number = f.basis(layer), layer_number(layer, f.depth)
     labels = component_names(names, number, W.shape[1]) if names is not None else []
     picture = to_picture(f, image, "rows")

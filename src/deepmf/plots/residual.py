@@ -10,8 +10,9 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 
 from deepmf.factorization import Factorization, layer_number
+from deepmf.labels import sample_names
+from deepmf.plots.fits import data_of, fit_of
 from deepmf.plots.images import Picture, Scale, draw_bar, draw_image, is_flat, to_picture
-from deepmf.plots.labels import sample_names, shorten
 from deepmf.plots.style import (
     NORMAL,
     ONE_COLUMN,
@@ -22,11 +23,14 @@ from deepmf.plots.style import (
     new_figure,
     plain_axes,
 )
+from deepmf.plots.texts import shorten
 from deepmf.quadratic import Array
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+    from deepmf.estimators import DeepMF
 
 _BLOCK = 2**22
 """Entries of a dense X that are worked on at a time."""
@@ -38,7 +42,7 @@ _WORST = 10
 # --- numbers -------------------------------------------------------------------------------------
 
 
-def relative_residual(f: Factorization, X: Any, layer: int = 1) -> Array:
+def relative_residual(f: Factorization | DeepMF, X: Any, layer: int = 1) -> Array:
     """||x_j - W_l h_j|| / ||x_j|| for every column x_j of X and its codes h_j in the layer.
 
     A dense X is read in blocks of columns; a sparse one is never made dense:
@@ -46,7 +50,7 @@ def relative_residual(f: Factorization, X: Any, layer: int = 1) -> Array:
 
     Parameters
     ----------
-    f : Factorization
+    f : Factorization or fitted DeepMF
         The fit.
     X : array or SciPy sparse matrix, m x n
         The data it was fitted to; NaN are missing entries, which are left out.
@@ -58,14 +62,14 @@ def relative_residual(f: Factorization, X: Any, layer: int = 1) -> Array:
     array of n floats
         0 where x_j and W_l h_j are zero, infinity where only x_j is.
     """
+    data, f = data_of(f, X), fit_of(f)
     W, H = f.basis(layer), f.codes(layer)
-    data: Any = X if sparse.issparse(X) else np.asarray(X)
     if data.shape != (len(W), H.shape[1]):
         raise ValueError(
             f"X has shape {data.shape}, but the factorization was fitted to {len(W)} x "
             f"{H.shape[1]}: pass the data it was fitted to, columns being samples."
         )
-    squares, norms2 = _sparse_squares(data, W, H) if sparse.issparse(X) else _squares(data, W, H)
+    squares, norms2 = _sparse_squares(data, W, H) if sparse.issparse(data) else _squares(data, W, H)
     ratio = np.sqrt(squares / np.where(norms2 > 0, norms2, 1))
     return np.where(norms2 > 0, ratio, np.where(squares > 0, np.inf, 0.0))
 
@@ -101,7 +105,7 @@ def _sparse_squares(X: Any, W: Array, H: Array) -> tuple[Array, Array]:
 
 
 def plot_residual(
-    f: Factorization,
+    f: Factorization | DeepMF,
     X: Any = None,
     layer: int = 1,
     *,
@@ -113,7 +117,7 @@ def plot_residual(
 
     Parameters
     ----------
-    f : Factorization
+    f : Factorization or fitted DeepMF
         The fit.
     X : array or SciPy sparse matrix, m x n
         The data it was fitted to; NaN are missing entries, which are left out.
@@ -126,6 +130,7 @@ def plot_residual(
     samples : sequence of n str, optional
         Names of the samples. Default: the layout's, else ``X[:, j]``.
     """
+    X, f = data_of(f, X), fit_of(f)
     number = layer_number(layer, f.depth)
     values = _values(f, X, number, residual)
     label = rf"relative residual $\|x - W_{number} h\| / \|x\|$"

@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from deepmf.factorization import Factorization, layer_number
+from deepmf.labels import component_names
 from deepmf.layout import Layout
 from deepmf.mixture import mixture
-from deepmf.plots.labels import component_names, heading
+from deepmf.plots.fits import fit_of
 from deepmf.plots.style import (
     NORMAL,
     SMALL,
@@ -22,18 +23,21 @@ from deepmf.plots.style import (
     new_figure,
     plain_axes,
 )
+from deepmf.plots.texts import heading
 from deepmf.quadratic import Array
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+    from deepmf.estimators import DeepMF
+
 _MANY = 24
 """Panels are smaller beyond this number."""
 
 
 def plot_spectra(
-    f: Factorization,
+    f: Factorization | DeepMF,
     layer: int,
     wavelengths: ArrayLike | None = None,
     truth: ArrayLike | None = None,
@@ -48,7 +52,7 @@ def plot_spectra(
 
     Parameters
     ----------
-    f : Factorization
+    f : Factorization or fitted DeepMF
         The fit.
     layer : int
         Which layer, from 1.
@@ -62,6 +66,7 @@ def plot_spectra(
     width : float
         Largest width of the figure in inches.
     """
+    f = fit_of(f)
     W, number = f.basis(layer), layer_number(layer, f.depth)
     labels = component_names(names, number, W.shape[1])
     x, unit, ticks = _axis(f.layout, len(W), wavelengths)

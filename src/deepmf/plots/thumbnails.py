@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from math import prod
 from typing import TYPE_CHECKING
 
@@ -19,9 +19,9 @@ from deepmf.plots.images import (
     draw_image,
     to_picture,
 )
-from deepmf.plots.labels import shorten
 from deepmf.plots.maps import amounts
 from deepmf.plots.style import write
+from deepmf.plots.texts import shorten
 from deepmf.plots.words import top_features
 from deepmf.quadratic import Array
 
@@ -40,13 +40,19 @@ class Thumbnails:
     and a curve where there are no names.
     """
 
-    def __init__(self, f: Factorization, image: Picture | None) -> None:
+    def __init__(
+        self, f: Factorization, image: Picture | None, features: Sequence[str] | None = None
+    ) -> None:
         self.f = f
         self.note = ""
-        self.draw, self.size = self._choose(image)
+        self.draw, self.size = self._choose(image, features)
 
-    def _choose(self, image: Picture | None) -> tuple[Callable[[Axes, Box, int, int], None], Size]:
+    def _choose(
+        self, image: Picture | None, features: Sequence[str] | None
+    ) -> tuple[Callable[[Axes, Box, int, int], None], Size]:
         f, layout = self.f, self.f.layout
+        if features is not None and image is None:
+            return self._of_words(features)
         if layout.kind == "pictures" or (layout.kind == "table" and _is_of_features(image, f)):
             self._picture = to_picture(f, image, "rows")
             self._signed = any(float(W.min()) < 0 for W in f.W)
@@ -59,13 +65,19 @@ class Thumbnails:
             self.note = "each map has its own colour scale"
             return self._map, self._image_size(f.H[0][0], 0.4, 1.0)
         if layout.features is not None:
-            self._tops = [top_features(f, layer, _WORDS) for layer in range(1, f.depth + 1)]
-            self.note = f"the {_WORDS} largest features of each component"
-            return self._words, Size(0.68, 0.85, 0.6)
+            return self._of_words(None)
         self.note = "each component has its own scale"
         return self._curve, Size(0.4, 1.0, 0.6)
 
     _picture: ToPicture
+
+    def _of_words(
+        self, features: Sequence[str] | None
+    ) -> tuple[Callable[[Axes, Box, int, int], None], Size]:
+        layers = range(1, self.f.depth + 1)
+        self._tops = [top_features(self.f, layer, _WORDS, features) for layer in layers]
+        self.note = f"the {_WORDS} largest features of each component"
+        return self._words, Size(0.68, 0.85, 0.6)
 
     def _image_size(self, values: Array, smallest: float, largest: float) -> Size:
         rows, cols = self._picture(values).shape

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from deepmf.factorization import Factorization, layer_number
+from deepmf.labels import component_names, feature_names, top_rows
 from deepmf.parameters import check_integer
-from deepmf.plots.labels import component_names, feature_names, heading, shorten
+from deepmf.plots.fits import fit_of
 from deepmf.plots.style import (
     NORMAL,
     SMALL,
@@ -20,10 +21,13 @@ from deepmf.plots.style import (
     plain_axes,
     write,
 )
+from deepmf.plots.texts import heading, shorten
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+    from deepmf.estimators import DeepMF
 
 _LINE = 0.125
 """Height of a word in inches."""
@@ -36,7 +40,7 @@ _POSITIVE, _NEGATIVE = "#9CCBE5", "#F2B28A"
 
 
 def top_features(
-    f: Factorization, layer: int, n: int = 10, features: Sequence[str] | None = None
+    f: Factorization | DeepMF, layer: int, n: int = 10, features: Sequence[str] | None = None
 ) -> list[list[tuple[str, float]]]:
     """Per component, the n features of largest ``|W_l(i, k)|``, largest first, with ``W_l(i, k)``.
 
@@ -44,7 +48,7 @@ def top_features(
 
     Parameters
     ----------
-    f : Factorization
+    f : Factorization or fitted DeepMF
         The fit.
     layer : int
         Which layer, from 1.
@@ -53,18 +57,14 @@ def top_features(
     features : sequence of m str, optional
         Names of X's rows. Default: the layout's names, wavelengths or bands, else ``X[i]``.
     """
-    W = f.basis(layer)
-    names = feature_names(f.layout, len(W), features)
     check_integer("n", n, 1)
-    largest = np.argsort(-np.abs(W), axis=0, kind="stable")[:n]
-    return [
-        [(names[i], float(W[i, k])) for i in column if W[i, k] != 0]
-        for k, column in enumerate(largest.T)
-    ]
+    f = fit_of(f)
+    W = f.basis(layer)
+    return top_rows(W, feature_names(f.layout, len(W), features), n)
 
 
 def plot_words(
-    f: Factorization,
+    f: Factorization | DeepMF,
     layer: int,
     n: int = 10,
     names: Sequence[str] | None = None,
@@ -78,7 +78,7 @@ def plot_words(
 
     Parameters
     ----------
-    f : Factorization
+    f : Factorization or fitted DeepMF
         The fit.
     layer : int
         Which layer, from 1. For all layers at once see `plot_hierarchy`.
@@ -91,6 +91,7 @@ def plot_words(
     width : float
         Largest width of the figure in inches.
     """
+    f = fit_of(f)
     tops = [_visible(top) for top in top_features(f, layer, n, features)]
     labels = component_names(names, layer_number(layer, f.depth), len(tops))
     totals = np.abs(f.basis(layer)).sum(axis=0)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from deepmf.layout import component_ids
+from deepmf.labels import component_ids
 from deepmf.metrics import match
 from deepmf.quadratic import Array
 from deepmf.report.numbers import root

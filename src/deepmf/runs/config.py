@@ -14,7 +14,7 @@ from typing import Any
 from deepmf.checkpoint import Checkpoint
 from deepmf.factorize import factorize
 from deepmf.io import Reading
-from deepmf.names import known
+from deepmf.names import SETTINGS, known
 
 _NOT_IN_FILES = ("X", "callbacks", "panel_size")
 FIT_DEFAULTS = {
@@ -24,14 +24,6 @@ FIT_DEFAULTS = {
 }
 """What ``[fit]`` may hold: the arguments of `factorize` that a file can say."""
 
-_KINDS = {
-    "model": "model",
-    "solver": "solver",
-    "constraint_W": "constraint",
-    "constraint_H": "constraint",
-    "regularizer_W": "regularizer",
-    "regularizer_H": "regularizer",
-}
 PATHS = ("wavelengths", "features", "samples")
 """Answers of `Reading` that name files."""
 
@@ -75,6 +67,13 @@ class Config:
         beside = [getattr(self.reading, name) for name in PATHS]
         named = [self.path, *self.truth, self.fixed, *beside]
         return [file for file in named if file and not file.startswith("dataset:")]
+
+    def check_data(self) -> None:
+        """Refuse settings without data, or with those of a file that is not there."""
+        if not self.path:
+            raise ConfigError("No data are given: name a file, or dataset:simulated.")
+        if not self.path.startswith("dataset:") and not Path(self.path).exists():
+            raise FileNotFoundError(f"There is no file {self.path!r}.")
 
     def to_toml(self) -> str:
         """The text of a file that `from_toml` understands; ``None`` is left out."""
@@ -161,7 +160,7 @@ def spec(setting: str, text: str) -> str | dict[str, Any]:
     name, colon, rest = text.partition(":")
     if not colon:
         return name
-    kind = _KINDS[setting]
+    kind = SETTINGS[setting]
     classes = known(kind)
     if name not in classes:
         raise ConfigError(f"Unknown {kind} {name!r}: expected one of {', '.join(classes)}.")

@@ -10,8 +10,6 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
-import numpy as np
-
 from deepmf.checkpoint import Checkpoint
 from deepmf.compiling import clock
 from deepmf.constraints import Constraint, Fixed, Nonnegative
@@ -34,8 +32,7 @@ _VERSIONS = ("deepmf", "numpy", "scipy", "scikit-learn", "numba")
 
 def open_data(config: Config) -> Dataset:
     """The data, scaled as asked, with the truth from files beside it."""
-    if not config.path:
-        raise ConfigError("No data are given: name a file, or dataset:simulated.")
+    config.check_data()
     if config.path.startswith("dataset:"):
         said = [name for name, answer in vars(config.reading).items() if answer is not None]
         if said:
@@ -84,7 +81,7 @@ def execute(
     seconds = clock() - began
     truth = truth_by_layer(data, f.ranks)
     said = [w.message for w in caught if not issubclass(w.category, InterruptedWarning)]
-    notes = [*dict.fromkeys(map(str, said)), *advice(f)]
+    notes = [*dict.fromkeys(map(str, said))]
     if config.truth:
         notes += unused(data, truth, f.ranks)
     return Run(
@@ -109,24 +106,6 @@ def _with_held(file: str, data: Dataset, arguments: Mapping[str, Any]) -> list[A
     W = read_truth(file, data)[0].W
     scales = inner.scales(W)
     return [Fixed(W if scales is None else W / scales, inner), *others]
-
-
-def advice(f: Factorization) -> list[str]:
-    """What the numbers of a finished fit suggest to try."""
-    errors = np.sqrt(f.history.data_errors[-1])
-    if f.depth > 1 and f.problem.loss.name == "layer-centric" and errors[0] > 0.9 * errors[1]:
-        return [
-            "Layer 1 fits the data hardly better than layer 2: the deeper layer is pulling too "
-            "hard. Try a smaller weight such as layer-centric:lam=0.1, or the data-centric model."
-        ]
-    lost = [k + 1 for k in range(1, f.depth) if errors[k] > max(0.5, 2 * errors[k - 1])]
-    if lost:
-        return [
-            f"Layer {lost[0]} leaves {errors[lost[0] - 1]:.0%} of the data unexplained, layer "
-            f"{lost[0] - 1} only {errors[lost[0] - 2]:.0%}. Try the data-centric model, "
-            f"--constraint-W simplex, or another start."
-        ]
-    return []
 
 
 def truth_by_layer(data: Dataset, ranks: Sequence[int]) -> dict[int, Truth]:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from deepmf.dataset import Truth
 from deepmf.factorization import Factorization
-from deepmf.layout import component_ids
+from deepmf.labels import component_ids
 from deepmf.metrics import match
 from deepmf.quadratic import Array
 

@@ -40,7 +40,9 @@ class Solver(Parametrized):
         tol : float
             Stop when a step is shorter than ``tol`` times the first one.
         """
-        raise NotImplementedError  # pragma: no cover
+        raise NotImplementedError(
+            f"{type(self).__name__} needs a method solve(q, constraint, M, max_iter, tol)."
+        )
 
     def improve(
         self, q: Quadratic, constraint: Constraint, M: Array, max_iter: int, tol: float

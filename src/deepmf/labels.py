@@ -1,14 +1,19 @@
-"""Names of components, features and samples, as pictures and reports write them."""
+"""Names of components, features and samples, as pictures, reports and texts write them."""
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from deepmf.layout import Layout, component_ids
+from deepmf.layout import Layout
+from deepmf.quadratic import Array
+
+
+def component_ids(layer: int, rank: int) -> list[str]:
+    """``L2-1``, ``L2-2``, ...: the components of layer 2, wherever they are spoken of."""
+    return [f"L{layer}-{k}" for k in range(1, rank + 1)]
 
 
 def component_names(names: Sequence[str] | None, layer: int, rank: int) -> list[str]:
@@ -38,23 +43,30 @@ def sample_names(layout: Layout, n: int, names: Sequence[str] | None = None) -> 
     return [f"X[:, {j}]" for j in range(n)]
 
 
-def shorten(text: str, inches: float, points: float) -> str:
-    """The text, with an ellipsis in its middle where letters of this size would not fit."""
-    room = max(2, int(inches * 72 / (0.58 * points)))
-    if len(text) <= room:
-        return text
-    end = (room - 1) * 2 // 5  # of names that begin alike, the end tells
-    return text[: room - 1 - end].rstrip() + "…" + text[len(text) - end :].lstrip()
+def layer_names(
+    names: Sequence[Sequence[str] | None] | None, ranks: Sequence[int]
+) -> list[list[str]]:
+    """The same for all layers; those at the end may be left out."""
+    given = [] if names is None else list(names)
+    if len(given) > len(ranks):
+        raise ValueError(f"names has {len(given)} lists, but there are {len(ranks)} layers.")
+    given += [None] * (len(ranks) - len(given))
+    return [
+        component_names(listed, layer, rank)
+        for layer, (listed, rank) in enumerate(zip(given, ranks), start=1)
+    ]
 
 
-def heading(text: str, inches: float, points: float) -> str:
-    """A name in a panel's title, each of its lines shortened."""
-    return "\n".join(shorten(line, inches, points) for line in text.splitlines())
+def top_rows(W: Array, names: Sequence[str], n: int) -> list[list[tuple[str, float]]]:
+    """Per column, the names of the n largest ``|W(i, k)|``, largest first, with ``W(i, k)``.
 
-
-def wrap(text: str, inches: float, points: float) -> str:
-    """The text in as many lines as letters of this size need."""
-    return "\n".join(textwrap.wrap(text, max(10, int(inches * 72 / (0.56 * points)))))
+    Zeros are left out.
+    """
+    largest = np.argsort(-np.abs(W), axis=0, kind="stable")[:n]
+    return [
+        [(names[i], float(W[i, k])) for i in column if W[i, k] != 0]
+        for k, column in enumerate(largest.T)
+    ]
 
 
 def _as_many(names: Sequence[str], count: int, what: str) -> list[str]:

@@ -1,0 +1,37 @@
+"""What pictures are drawn of: a factorization, or a fitted estimator that holds one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy import sparse
+
+from deepmf.factorization import Factorization
+from deepmf.io.containers import as_dataset
+
+if TYPE_CHECKING:
+    from deepmf.estimators import DeepMF
+
+
+def fit_of(given: Factorization | DeepMF) -> Factorization:
+    """The factorization itself, or that of a fitted `DeepMF`."""
+    f = getattr(given, "factorization_", given)
+    if isinstance(f, Factorization):
+        return f
+    kind = type(given).__name__
+    raise TypeError(
+        f"The {kind} is not fitted yet; call its fit first."
+        if hasattr(given, "fit")
+        else f"Expected a Factorization or a fitted DeepMF, got {kind}."
+    )
+
+
+def data_of(given: Factorization | DeepMF, X: Any) -> Any:
+    """X as the factorization sees it, columns being samples; an estimator is given them as rows."""
+    columns = isinstance(given, Factorization)
+    data = as_dataset(X, "features" if columns else "samples")
+    if data is not None:
+        return data.X
+    M: Any = X if X is None or sparse.issparse(X) else np.asarray(X)
+    return M if columns or M is None else M.T

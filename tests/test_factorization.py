@@ -131,6 +131,18 @@ def test_encode_uses_the_models_own_problem():
     np.testing.assert_allclose(f.encode(new), expected, atol=1e-5)
 
 
+@pytest.mark.parametrize("model", ["layer-centric", "data-centric", "multilayer", "trigeorgis"])
+def test_some_rows_code_as_data_with_the_others_missing(model):
+    f = factorize(X, [4, 2], model=model, **SHORT)
+    new, rows = np.random.default_rng(1).random((8, 12)), np.array([0, 2, 3, 5, 6, 7])
+    seen = np.isin(np.arange(8), rows)[:, None] & np.ones(new.shape, dtype=bool)
+    part = f.of_rows(rows)
+    np.testing.assert_allclose(part.encode(new[rows]), f.encode(new, weights=seen), atol=1e-4)
+    np.testing.assert_array_equal(part.basis(2), f.W[1][rows])
+    for whole, own in zip(f.of_rows(slice(None)).encoder, f.encoder):
+        np.testing.assert_allclose(whole, own, rtol=1e-12)
+
+
 def test_encode_with_a_penalty_and_a_set():
     f = factorize(X, [4], regularizer_H=Ridge(0.5, relative=False), **SHORT)
     new = np.random.default_rng(1).random((8, 12))

@@ -10,6 +10,7 @@ import pytest
 
 from deepmf import factorize, scan
 from deepmf.choice import Candidate, choose
+from deepmf.heldout import Entries
 from deepmf.metrics import match
 from deepmf.scan import _facts, _fit, _Task
 
@@ -102,10 +103,10 @@ def test_what_diverged_is_never_chosen():
 def test_held_out_entries_are_not_seen():
     """Changing them changes nothing but the error."""
     X = low_rank(3)
-    task = _Task(X, (3,), 0, 2, {"max_iter": 20, "tol": 0})
+    task = _Task(Entries(X), (3,), 0, 2, {"max_iter": 20, "tol": 0})
     held = np.random.default_rng(0).integers(10, size=X.shape) == 2
     one = _fit(task)
-    other = _fit(task._replace(X=np.where(held, X + 1, X)))
+    other = _fit(task._replace(data=Entries(np.where(held, X + 1, X))))
     np.testing.assert_array_equal(one.W[0], other.W[0])
     assert one.errors[0] != other.errors[0]
     assert 0.05 < held.mean() < 0.15
@@ -121,7 +122,7 @@ def test_errors_are_those_of_the_held_out_entries():
     expected = [
         np.linalg.norm((X - f.reconstruct(k))[held]) / np.linalg.norm(X[held]) for k in (1, 2)
     ]
-    got = _fit(_Task(X, (4, 2), 0, 1, {"max_iter": 15, "tol": 0})).errors
+    got = _fit(_Task(Entries(X), (4, 2), 0, 1, {"max_iter": 15, "tol": 0})).errors
     np.testing.assert_allclose(got, expected, rtol=1e-10)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import textwrap
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -113,3 +114,18 @@ def test_a_large_file_stays_on_disk(tmp_path):
     )
     assert done.returncode == 0, done.stderr
     assert int(done.stdout) < 250, done.stdout  # H_1 is 24 MB, a block 32 MB; MB
+
+
+def test_products_with_many_columns_are_taken_in_blocks():
+    """As a start asks for them, which may be nearly all."""
+    X = np.random.default_rng(0).random((200, 5000))
+    panels, G = as_panels(Stored(X), 256), np.random.default_rng(1).random((200, 3))
+    index = np.arange(5000)[::-1]
+    tracemalloc.start()
+    try:
+        found = panels.dot(G, index)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    np.testing.assert_allclose(found, (G.T @ X)[:, ::-1])
+    assert peak < X.nbytes / 4

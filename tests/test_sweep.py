@@ -11,6 +11,7 @@ from deepmf import (
     CappedSimplex,
     FastProjectedGradient,
     GroupedSparse,
+    LayerCentric,
     MinVolume,
     Nonnegative,
     Quadratic,
@@ -325,7 +326,10 @@ def test_squared_errors_of_an_exact_fit_are_not_negative():
 
 def test_strengths_of_section_6():
     problem = build_problem(
-        [5, 3], "layer-centric", regularizer_W=[MinVolume(0.2), MinVolume(0.4)], regularizer_H=L1(1)
+        [5, 3],
+        LayerCentric(10),
+        regularizer_W=[MinVolume(0.2), MinVolume(0.4)],
+        regularizer_H=L1(1),
     )
     panels, s, sizes = grown(data(), problem)
     sweep = Sweep(panels, s, problem, problem.loss, sizes, range(2), 10, 0.01)

@@ -22,11 +22,11 @@ class Candidate:
     ranks : tuple of int
         r_1, ..., r_L.
     errors : array, folds x L
-        ||X - W_l H_l...H_1|| / ||X|| over entries held out, per fold and layer.
+        ||X - W_l H_l...H_1|| / ||X|| over what was held out, per fold and layer.
     agreements : array, pairs of seeds x L
         1 - MRSA / 50 of matched components: 1 where they are the same, 0 at right angles.
     fit_error : float
-        ||X - W_1 H_1|| / ||X|| of the best fit to all entries.
+        ||X - W_1 H_1|| / ||X|| of the best fit to all of X.
     smallest : float
         Smallest singular value of W_1 with columns of norm 1: 0 where one is a mixture of others.
     logdet : float
@@ -95,7 +95,7 @@ class Choice:
     sentence: str
 
 
-def choose(candidates: Sequence[Candidate]) -> Choice:
+def choose(candidates: Sequence[Candidate], held_out: str = "held-out entries") -> Choice:
     """r_1 by the one-standard-error rule and by stability; deeper ranks by stability.
 
     ::
@@ -103,9 +103,10 @@ def choose(candidates: Sequence[Candidate]) -> Choice:
         by error       the smallest r_1 with error - least error <= one standard error of it
         by stability   the largest r_1 >= 2 with agreement >= 0.95
 
-    The standard error is that of the difference fold by fold: folds hold out the same entries
-    whatever the ranks. Where the two are the same, inside the range tested, the choice is sure.
-    The error at the end of that range only says that the range is too short.
+    The standard error is that of the difference fold by fold: folds hold out the same part of the
+    data whatever the ranks, which ``held_out`` names. Where the two are the same, inside the range
+    tested, the choice is sure. The error at the end of that range only says that the range is too
+    short.
     """
     by_rank: dict[int, Candidate] = {}
     for c in sorted(candidates, key=lambda c: c.error):
@@ -120,13 +121,13 @@ def choose(candidates: Sequence[Candidate]) -> Choice:
     between: tuple[int, ...] = (low,)
     if low == tested[0]:
         reason = (
-            f"Not sure: no rank tested lowers the error on held-out entries below that of the "
+            f"Not sure: no rank tested lowers the error on {held_out} below that of the "
             f"smallest, {low}, by more than its spread, so the data may hold no more structure "
             f"than that; test smaller ranks if there are any"
         )
     elif low == tested[-1]:
         reason = (
-            f"Not sure: the error on held-out entries still falls at the largest rank tested, "
+            f"Not sure: the error on {held_out} still falls at the largest rank tested, "
             f"{low}, so that more can be told apart there; test larger ones"
         )
         if top is not None and top < low:
@@ -135,7 +136,7 @@ def choose(candidates: Sequence[Candidate]) -> Choice:
     else:
         below = by_rank[tested[tested.index(low) - 1]]
         reason = (
-            f"{low} components: the error on held-out entries, {100 * by_rank[low].error:.3g} %, "
+            f"{low} components: the error on {held_out}, {100 * by_rank[low].error:.3g} %, "
             f"is within one standard error of the least, while {below.ranks[0]} has "
             f"{100 * below.error:.3g} % ({_rounded(_margin(below, best))} standard errors more)"
         )

@@ -19,6 +19,8 @@ class Truth(NamedTuple):
 
     W: Array
     names: Sequence[str]
+    note: str = ""
+    """A sentence on what was done to make them fit the data."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -40,6 +42,8 @@ class Dataset:
         True factors: ``H[0]`` r_1 x n (the codes), ``H[1]`` r_2 x r_1, ... Never more than W.
     names : list of list of str
         Names of the components of each layer of W.
+    notes : list of str
+        Sentences on how the data were read: what was chosen, scaled or left out.
     """
 
     name: str
@@ -48,6 +52,7 @@ class Dataset:
     W: list[Array] = field(default_factory=list)
     H: list[Array] = field(default_factory=list)
     names: list[list[str]] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         """Refuse parts that do not fit together."""

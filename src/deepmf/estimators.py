@@ -39,6 +39,7 @@ from deepmf.layout import Layout
 from deepmf.names import SETTINGS, resolve
 from deepmf.observed import Observed
 from deepmf.problem import check_ranks
+from deepmf.stored import Stored
 from deepmf.validation import check_matrix, check_sign, is_sparse
 
 _MATRIX: dict[str, Any] = {
@@ -72,13 +73,13 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         `transform` and `score`. ``None`` (default): NaN are refused. For a weight of each entry
         give an array to `fit`.
     model : str or Loss
-        What is minimised, over all layers at once unless said otherwise (W_0 is X):
+        What is minimised, over all layers at once unless said otherwise; W_0 is X.T:
 
         ``"layer-centric"`` (default)
             ``1/2 sum_l lam_l ||W_{l-1} - W_l H_l||^2``: each layer fits the components of the one
             before, and is fitted by the next.
         ``"data-centric"``
-            ``1/2 sum_l mu_l ||X - W_l H_l ... H_1||^2``: each layer fits the data.
+            ``1/2 sum_l mu_l ||W_0 - W_l H_l ... H_1||^2``: each layer fits the data.
         ``"multilayer"``
             ``1/2 ||W_{l-1} - W_l H_l||^2``, one layer after the other, each to its end.
         ``"trigeorgis"``
@@ -130,7 +131,7 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         rose: several times fewer sweeps. False: plain sweeps, as in the paper.
     layer : int, default -1
         The layer that `transform` codes in and that `components_`, `score` and
-        ``reconstruction_err_`` are of; -1 is the last. `at_layer` changes it after the fit.
+        ``reconstruction_err_`` are of; -1 is the last. `at_layer` gives others after the fit.
     allow_negative : bool, default False
         Fit negative entries of X (noise, say) though both factors of layer 1 are nonnegative;
         False: refuse them.
@@ -267,7 +268,7 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             The estimator itself.
         """
         kind, data = kind_of(X), as_dataset(X)
-        given = X if data is None else data.X.T
+        given = X if data is None else _turned(data.X)
         weights = self._weights(weights)
         A = self._matrix(given, reset=True)
         lazy = isinstance(A, Foreign) and A.lazy  # then it is loaded here, and only once
@@ -500,7 +501,7 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         else:
             fitted = self.factorization_.layout
             check_same_features(data.layout, fitted, data.X.shape, self.n_features_in_)
-            M = _rows_are_samples(data.X.T)
+            M = _rows_are_samples(_turned(data.X))
             M = M if isinstance(M, Foreign) else check_array(M, **_MATRIX)
         return check_matrix(M, sparse_ok=True, weights=weights), data
 
@@ -585,6 +586,11 @@ def _rows_are_samples(X: Any) -> Any:
     """Another library's array as `Foreign`; a lazy one the way that `factorize` sees it."""
     A = as_foreign(X)
     return as_foreign(A.array.T).T if isinstance(A, Foreign) and A.lazy else A
+
+
+def _turned(X: Any) -> Any:
+    """The transpose; what is read in blocks of columns is taken into memory."""
+    return (np.asarray(X) if isinstance(X, Stored) else X).T
 
 
 def _nonnegative(M: Any) -> Any:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from deepmf.archives import load_npz
+from deepmf.dataset import Dataset
 from deepmf.files import UNREADABLE, write_whole
 from deepmf.foreign import Foreign, as_foreign, as_numpy
 from deepmf.history import History
@@ -161,7 +162,7 @@ class Factorization:
 
         Parameters
         ----------
-        X : matrix, m x k
+        X : matrix, m x k, or Dataset
             Data points as columns, of any kind that `factorize` takes. Of a Dask array, nothing is
             computed before its codes are.
         layer : int, default 1
@@ -177,6 +178,7 @@ class Factorization:
             Codes, in the kind that X is.
         """
         lifts = self._lifts(layer)
+        X = X.X if isinstance(X, Dataset) else X
         data = as_foreign(X)
         if isinstance(data, Foreign) and data.lazy and weights is None:
             self._check_rows(data.checked("X").shape[0])
@@ -206,6 +208,23 @@ class Factorization:
         with self._coded(X, device, weights) as panels:
             return float(panels.residuals2([B])[0])
 
+    def of_rows(self, rows: Any) -> Factorization:
+        """The same for some rows of X: `encode` then finds codes from these alone.
+
+        Parameters
+        ----------
+        rows : index, slice or mask of m bools
+            The rows to keep.
+
+        Returns
+        -------
+        Factorization
+            With those rows of each W, and without a layout.
+        """
+        part = replace(self, W=[as_numpy(M)[rows] for M in self.W], layout=Layout())
+        A, G = self.problem.loss.first(part._small(), self.weights)
+        return replace(part, encoder=(A, G, self.encoder[2]))
+
     def numpy(self) -> Factorization:
         """The same with NumPy's arrays, where the data were of another library or on a device.
 
@@ -221,6 +240,7 @@ class Factorization:
         """New data with their codes in the first layer."""
         A, G, strength = self.encoder
         first = self.problem.layers[0]
+        X = X.X if isinstance(X, Dataset) else X
         data = check_matrix(X, sparse_ok=True, device=device, weights=weights)
         check_seen(check_scale(data, zero_ok=True), rows=False)
         self._check_rows(data.shape[0])
@@ -235,9 +255,12 @@ class Factorization:
 
     def _terms(self) -> tuple[tuple[float, Array], ...]:
         """The data terms that (A, G) are made of."""
+        return tuple(self.problem.loss.terms(self._small(), self.weights))
+
+    def _small(self) -> State:
+        """All factors but H_1, as a loss wants them."""
         W, H = ([as_numpy(M).astype(np.float64) for M in M_l] for M_l in (self.W, self.H[1:]))
-        small = State(0.0, W, [np.empty((self.ranks[0], 0)), *H])
-        return tuple(self.problem.loss.terms(small, self.weights))
+        return State(0.0, W, [np.empty((self.ranks[0], 0)), *H])
 
     def _check_rows(self, rows: int) -> None:
         fitted = len(self.encoder[1])

@@ -73,7 +73,7 @@ def factorize(
         all others count the same. For arrays and data on disk. ``None`` (default): all count the
         same, and NaN are refused.
     model : str or Loss
-        What is minimised, over all layers at once unless said otherwise (W_0 is X):
+        What is minimised, over all layers at once unless said otherwise; W_0 is X:
 
         ``"layer-centric"`` (default)
             ``1/2 sum_l lam_l ||W_{l-1} - W_l H_l||^2``: each layer fits the components of the one

@@ -131,6 +131,20 @@ class Layout:
             picture.T[self.valid.T] = flat
         return picture
 
+    def values(self, picture: ArrayLike) -> NDArray[np.float64]:
+        """One value per pixel with data, of a picture that `image` made.
+
+        Parameters
+        ----------
+        picture : array_like of rows x cols
+        """
+        flat = np.asarray(picture, dtype=np.float64)
+        if flat.shape != self.image_shape:
+            raise ValueError(f"picture has shape {flat.shape}; expected {self.image_shape}.")
+        if self.valid is None:
+            return flat.ravel(order=self.order)
+        return flat[self.valid] if self.order == "C" else flat.T[self.valid.T]
+
     def pieces(self) -> list[slice]:
         """Runs of neighbouring bands, broken at the gaps of bad ones; [] without bands."""
         count = self.wavelengths if self.wavelengths is not None else self.bands

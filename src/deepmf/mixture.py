@@ -27,7 +27,7 @@ class Mixture(NamedTuple):
     """b, of each pixel; about 1."""
 
 
-def mixture(W: Array, A: Array) -> Mixture | None:
+def mixture(W: Array, A: Array, totals: Array | None = None) -> Mixture | None:
     """``W A = S F diag(b)``: the same product as a linear mixing model.
 
     ::
@@ -48,6 +48,8 @@ def mixture(W: Array, A: Array) -> Mixture | None:
         A layer's components.
     A : array, r x n
         Its codes, one column a pixel.
+    totals : array of r floats, optional
+        t, where the spectra are known already: their sums over the bands.
 
     Returns
     -------
@@ -60,16 +62,16 @@ def mixture(W: Array, A: Array) -> Mixture | None:
         return Mixture(W, A, np.ones(A.shape[1], A.dtype))
     c = W.sum(axis=0)
     L = c[:, None] * A
-    totals = L.sum(axis=0)
-    t = _means(totals, L)
+    t = _means(L) if totals is None else _nonzero(np.asarray(totals, dtype=L.dtype))
     L /= t[:, None]
     b = L.sum(axis=0)
     L /= _nonzero(b)
     return Mixture(W * (t / _nonzero(c)), L, b)
 
 
-def _means(totals: Array, L: Array) -> Array:
+def _means(L: Array) -> Array:
     """t, and for components that no pixel holds the mean of all pixels."""
+    totals = L.sum(axis=0)
     shares = L @ (1 / _nonzero(totals))
     return _nonzero(np.where(shares > 0, L.sum(axis=1) / _nonzero(shares), totals.mean()))
 

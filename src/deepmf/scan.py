@@ -13,17 +13,13 @@ import numpy as np
 
 from deepmf.choice import Candidate, Choice, choose
 from deepmf.factorize import factorize
-from deepmf.foreign import as_numpy
+from deepmf.heldout import PARTS, Entries, HeldOut, held_out
 from deepmf.io.containers import as_columns
 from deepmf.metrics import match, mrsa
 from deepmf.parallel import Progress, in_parallel
 from deepmf.parameters import check_integer
 from deepmf.problem import check_ranks
 from deepmf.quadratic import Array
-from deepmf.validation import check_array
-
-PARTS = 10
-"""Parts that the entries are dealt out to; a fold holds out one of them."""
 
 _SAME = 1.0
 """MRSA of two components of a fit below which one repeats the other."""
@@ -43,14 +39,18 @@ class Scan:
     ----------
     candidates : list of Candidate
         In the order they were given.
+    held_out : str
+        What errors were measured on: ``"held-out entries"``, or of sparse data ``"hidden features
+        of held-out samples"``.
     """
 
     candidates: list[Candidate]
+    held_out: str = Entries.words
 
     @cached_property
     def choice(self) -> Choice:
         """Ranks to take and how sure that is, see `deepmf.choice.choose`."""
-        return choose(self.candidates)
+        return choose(self.candidates, self.held_out)
 
     def table(self) -> tuple[list[str], list[list[Any]]]:
         """Columns and rows, one for each candidate; errors and spreads in %."""
@@ -72,7 +72,8 @@ class Scan:
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain data, for JSON."""
         plain = [{name: _plain(value) for name, value in vars(c).items()} for c in self.candidates]
-        return {"choice": {k: _plain(v) for k, v in vars(self.choice).items()}, "candidates": plain}
+        choice = {k: _plain(v) for k, v in vars(self.choice).items()}
+        return {"choice": choice, "held_out": self.held_out, "candidates": plain}
 
     def __repr__(self) -> str:
         return f"Scan of {len(self.candidates)} candidates. {self.choice.sentence}"
@@ -89,28 +90,34 @@ def scan(
     progress: Progress | None = None,
     **settings: Any,
 ) -> Scan:
-    """Fit every candidate to parts of the entries and from several seeds, and compare.
+    """Fit every candidate to parts of the data and from several seeds, and compare.
 
     ::
 
         error       ||X - W_l H_l...H_1|| / ||X|| over a tenth of the entries, fitted to the others
         agreement   1 - MRSA / 50 between matched components of fits from different random starts
 
-    Entries are held out at random, as Wold did: whole columns could be coded by any basis. Deeper
+    Entries are held out at random, as Wold did: whole columns could be coded by any basis. Of a
+    sparse matrix a tenth of the columns is held out, and the others are fitted; each fifth of a
+    held-out column's rows is then told from codes that its other rows alone decide. That error is
+    near 100 % where most of each sample is chance, as in short texts, and what counts is where it
+    is least. Samples of very different sizes should be scaled first, lest a few decide. Deeper
     layers compress the first, so their errors never choose r_1, and stability chooses them.
 
     Parameters
     ----------
     X : matrix, m x n, or AnnData, xarray.DataArray, Dataset
-        Columns are data points (obs of AnnData); NaN where an entry is missing.
+        Columns are data points (obs of AnnData); NaN where an entry of an array is missing. Sparse
+        matrices are never made dense; tensors, Dask arrays and data on disk are brought into
+        memory.
     ranks : iterable of ints and lists of ints
         The candidates, ``range(2, 8)`` or ``[3, 4, [4, 2], 5]``.
     folds : int
-        Fits of each candidate with entries held out, from 2 to 10.
+        Fits of each candidate with a tenth held out, from 2 to 10.
     seeds : int
-        Fits of each candidate to all entries, from as many random starts; at least 2.
+        Fits of each candidate to all of X, from as many random starts; at least 2.
     random_state : int
-        Which entries are held out, and the first of the seeds.
+        What is held out, and the first of the seeds.
     jobs : int, optional
         Processes; ``None``: one per core. With more than one, a script needs
         ``if __name__ == "__main__"``, as always with processes.
@@ -118,7 +125,7 @@ def scan(
         ``progress(iterable, total)``, wraps the fits to show how far they are.
     **settings
         Of `factorize`: model, constraints, regularisers, tol and so on. Starts are random; another
-        ``init`` is for the fits with entries held out.
+        ``init`` is for the fits with a part held out.
 
     Returns
     -------
@@ -135,44 +142,33 @@ def scan(
     >>> s.choice.ranks, s.choice.sure
     ((3,), True)
     """
-    data = _checked(as_columns(X)[0])
+    data = held_out(as_columns(X)[0])
     grid = _grid(ranks)
     check_integer("seeds", seeds, 2)
     check_integer("random_state", random_state, 0)
     check_integer("folds", folds, 2)
     if folds > PARTS:
-        raise ValueError(
-            f"folds must be at most {PARTS}, a tenth of the entries each, got {folds}."
-        )
+        raise ValueError(f"folds must be at most {PARTS}, a tenth of the data each, got {folds}.")
     own = [name for name in settings if name in _OWN]
     if own:
         raise ValueError(f"scan sets {own[0]} itself; leave it out.")
+    if settings.get("device") is not None:
+        raise ValueError(f"scan does not use a device, got {settings['device']!r}; leave it out.")
     tasks = [
         task
         for candidate in grid
         for task in (
-            *(_Task(data, candidate, random_state, k, settings) for k in range(folds)),
             *(_Task(data, candidate, random_state + k, None, settings) for k in range(seeds)),
+            *(_Task(data, candidate, random_state, k, settings) for k in range(folds)),
         )
     ]
     done = iter(in_parallel(_fit, tasks, jobs, progress))
     found = []
     for candidate in grid:
-        errors = [next(done).errors for _ in range(folds)]
-        found.append(_candidate(candidate, np.array(errors), [next(done) for _ in range(seeds)]))
-    return Scan(found)
-
-
-def _checked(X: Any) -> Array:
-    """X as an array that may have NaN, but nothing infinite."""
-    A: Array = check_array(as_numpy(X), "X", sparse_ok=False)
-    if np.isinf(A).any():
-        raise ValueError("X has infinite entries; give NaN for those that are missing.")
-    if A.size < 2 * PARTS:
-        raise ValueError(
-            f"X has only {A.size} entries, too few to hold out tenths of them; give more data."
-        )
-    return A
+        fits = [next(done) for _ in range(seeds)]
+        errors = np.array([next(done).errors for _ in range(folds)])
+        found.append(_candidate(candidate, errors, fits))
+    return Scan(found, data.words)
 
 
 def _grid(ranks: Any) -> list[tuple[int, ...]]:
@@ -190,9 +186,9 @@ def _grid(ranks: Any) -> list[tuple[int, ...]]:
 
 
 class _Task(NamedTuple):
-    """One fit: to all entries but a part of them, or to all from a random start."""
+    """One fit: to all but a part of the data, or to all of them from a random start."""
 
-    X: Array
+    data: HeldOut
     ranks: tuple[int, ...]
     seed: int
     part: int | None
@@ -203,29 +199,20 @@ class _Fitted(NamedTuple):
     """What is kept of a fit."""
 
     errors: Array
-    """||X - W_l H_l...H_1|| / ||X|| over the entries held out, or over all, per layer."""
+    """||X - W_l H_l...H_1|| / ||X|| over what was held out, or over all, per layer."""
     W: list[Array]
     facts: dict[str, Any]
     """Of layer 1, as `Candidate` has them."""
 
 
 def _fit(task: _Task) -> _Fitted:
-    X, ranks, seed, part, given = task
+    data, ranks, seed, part, given = task
     settings = {**given, "init": "random" if part is None else given.get("init", "random")}
-    known = ~np.isnan(X)
-    held = known
-    if part is not None:
-        held = known & (np.random.default_rng(seed).integers(PARTS, size=X.shape) == part)
-        known = known & ~held
-    if not known.all():
-        X, settings = np.where(known, X, np.nan), {**settings, "weights": "observed"}
+    split = data.whole() if part is None else data.without(part, seed)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of fits that could go on, or that diverge
-        f = factorize(X, ranks, random_state=seed, **settings).numpy()
-        true = task.X[held].astype(float)
-        layers = range(1, f.depth + 1)
-        missed = [np.linalg.norm(true - f.reconstruct(layer)[held]) for layer in layers]
-    errors = np.array(missed) / np.linalg.norm(true)
+        f = factorize(split.X, ranks, weights=split.weights, random_state=seed, **settings).numpy()
+        errors = split.errors(f)
     finite = [np.where(np.isfinite(M), M, 0) for M in (f.W[0], f.H[0])]
     return _Fitted(np.where(np.isnan(errors), np.inf, errors), f.W, _facts(*finite))
 

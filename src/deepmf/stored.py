@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import mmap
 from collections.abc import Iterator
 from functools import cached_property
@@ -52,14 +53,14 @@ class Stored:
     def columns(self, start: int, stop: int) -> NDArray:
         """Some neighbouring columns, in memory."""
         block = np.array(self.source[:, start:stop], dtype=self.dtype)
-        _forget(self.source)
+        forget(self.source)
         return block
 
     def some(self, index: NDArray[np.intp]) -> NDArray:
         """Some columns in any order; HDF5 wants each once and in order."""
         wanted, place = np.unique(index, return_inverse=True)
         block = np.array(self.source[:, wanted], dtype=np.float64)[:, place]
-        _forget(self.source)
+        forget(self.source)
         return block
 
     def blocks(self) -> Iterator[tuple[int, NDArray]]:
@@ -74,6 +75,10 @@ class Stored:
             seen = [(B.min(), B.max(), B.sum(dtype=np.float64)) for _, B in self.blocks()]
         low, high, total = (np.array(values, dtype=np.float64) for values in zip(*seen))
         return Extremes(float(low.min()), float(high.max()), float(total.sum()))
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray:
+        """All of it, in memory."""
+        return self.columns(0, self.shape[1]).astype(dtype or self.dtype, copy=False)
 
     def min(self) -> float:
         """The smallest entry."""
@@ -93,10 +98,15 @@ def as_stored(X: Any) -> Any:
     if isinstance(X, Stored):
         return X
     if isinstance(X, np.memmap):
-        large = X.ndim == 2 and X.nbytes >= _LARGE and X.dtype.kind in "buif"
-        return Stored(X) if large else X
+        return Stored(X) if X.ndim == 2 and is_large(X) and X.dtype.kind in "buif" else X
     library = type(X).__module__.split(".")[0]
     return Stored(X) if library in ("h5py", "zarr") and _is_matrix(X) else X
+
+
+def is_large(X: Any) -> bool:
+    """Whether a matrix is mapped from a file and too large to be taken into memory unasked."""
+    count = math.prod(X.shape)
+    return getattr(X, "_mmap", None) is not None and count * X.dtype.itemsize >= _LARGE
 
 
 def _is_matrix(X: Any) -> bool:
@@ -104,7 +114,7 @@ def _is_matrix(X: Any) -> bool:
     return numeric and len(getattr(X, "shape", ())) == 2 and min(X.shape) > 0
 
 
-def _forget(source: Any) -> None:
+def forget(source: Any) -> None:
     """Let go of the pages of a memory map, which would otherwise count as this process's memory."""
     mapped = getattr(source, "_mmap", None)
     if mapped is not None and hasattr(mmap, "MADV_DONTNEED"):

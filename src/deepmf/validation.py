@@ -119,16 +119,19 @@ def check_finite(A: Any, name: str) -> None:
     if found is not None:
         raise ValueError(
             f"{name} has {found.number} entries that are NaN or infinite, the first {found.value} "
-            f"at row {found.row}, column {found.column}. Remove or fill them first, or leave them "
-            f"out of the fit: {_left_out(A, found)}."
+            f"at row {found.row}, column {found.column}. Remove or fill them "
+            f"first{_or_left_out(A)}."
         )
 
 
-def _left_out(A: Any, found: _Found) -> str:
-    """How to say that entries which are not finite are missing."""
+def _or_left_out(A: Any) -> str:
+    """How to say that entries which are not finite are missing, where they may be."""
+    if is_sparse(A):
+        return ""
+    way = "weights='observed' takes NaN for missing"
     if isinstance(A, Observed) and A.weights is not None:
-        return "give them weight 0"
-    return "weights='observed' takes NaN for missing"
+        way = "give them weight 0"
+    return f", or leave them out of the fit: {way}"
 
 
 def _observed(X: Any, weights: Any, name: str) -> Observed:
@@ -272,9 +275,15 @@ def check_sign(A: Any, name: str = "X", new: bool = False) -> None:
             "scale them with MinMaxScaler(clip=True) if MinMaxScaler made them, or fit with "
             "allow_negative=True"
         )
+    least = float(A.min())
+    mark = ""
+    if least <= -99 and least.is_integer():
+        mark = (
+            f" If {least:.6g} stands for missing data, say nodata={least:.6g} where a scene is "
+            f"read, or put NaN there and pass weights='observed'."
+        )
     raise ValueError(
         f"Negative values in data: {name} has {found.number} negative entries (first "
-        f"{found.value:.3g} at row {found.row}, column {found.column}; smallest "
-        f"{float(A.min()):.3g}), but both factors of layer 1 are nonnegative. Clip them with "
-        f"{clip}, {ways}."
+        f"{found.value:.6g} at row {found.row}, column {found.column}; smallest {least:.6g}), but "
+        f"both factors of layer 1 are nonnegative. Clip them with {clip}, {ways}.{mark}"
     )

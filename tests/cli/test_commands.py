@@ -475,7 +475,8 @@ def test_known_components_are_held_and_the_run_can_be_repeated(cube, tmp_path):
     np.savez(tmp_path / "known.npz", M=held)
     out, again = tmp_path / "a", tmp_path / "b"
     fixed = ("--fix-W", tmp_path / "known.npz", *QUICK, "--no-report")
-    run("fit", cube, "--ranks", "6,2", *fixed, "-o", out)
+    as_they_are = ("--constraint-W", "nonnegative")
+    run("fit", cube, "--ranks", "6,2", *as_they_are, *fixed, "-o", out)
     (tmp_path / "known.npz").unlink()
     run("fit", "--config", out / "config.toml", "--no-report", "-o", again)
     for folder in (out, again):
@@ -488,9 +489,39 @@ def test_known_components_are_scaled_for_a_simplex(cube, tmp_path):
     np.savez(tmp_path / "known.npz", M=held)
     fixed = ("--fix-W", tmp_path / "known.npz", *QUICK, "--no-report", "-o", tmp_path / "a")
     simplex = ("--constraint-W", "simplex", "--constraint-W", "simplex")
-    run("fit", cube, "--ranks", "6,2", "--min-volume", 1, *simplex, *fixed)
-    f = Factorization.load(tmp_path / "a" / "factors.npz")
-    np.testing.assert_array_equal(f.W[0][:, :2], held / held.sum(axis=0))
+    for ways in (("--min-volume", 1, *simplex), ("--min-volume", 1), ()):
+        said = run("fit", cube, "--ranks", "6,2", *ways, *fixed, "--overwrite").stderr
+        f = Factorization.load(tmp_path / "a" / "factors.npz")
+        np.testing.assert_array_equal(f.W[0][:, :2], held / held.sum(axis=0))
+        assert f.problem.layers[0].constraint_W.inner.name == "simplex"
+        assert "The components held are divided by their sums" in said
+
+
+def test_partly_observed_pixels_are_fitted(cube, tmp_path):
+    values = np.load(cube)
+    values[3, 4, :5] = values[7] = np.nan
+    np.save(cube, values)
+    ways = ("fit", cube, "--ranks", "3", *QUICK, "--no-report", "--overwrite", "-o", tmp_path / "a")
+    said = run(*ways).stderr
+    assert "32 of 1024 pixels have no data and are left out." in said
+    assert "1 of 1024 pixels lack some of their bands and are left out" in said
+    assert Factorization.load(tmp_path / "a/factors.npz").layout.valid.sum() == 1024 - 33
+    said = run(*ways, "--weights", "observed").stderr
+    assert "1 of 1024 pixels lack some of their bands; what they have is kept." in said
+    f = Factorization.load(tmp_path / "a/factors.npz")
+    assert f.layout.valid[3, 4]
+    assert f.layout.valid.sum() == 1024 - 32
+    notes = json.loads((tmp_path / "a/summary.json").read_text())["notes"]
+    assert any("pixels have no data" in note for note in notes)
+
+
+def test_known_components_in_other_units_are_noticed(cube, tmp_path):
+    known = tmp_path / "known.npz"
+    ways = ("--constraint-W", "nonnegative", "--fix-W", known, *QUICK, "--no-report", "--overwrite")
+    for factor, noticed in ((1e4, True), (10, False), (1e-3, True)):
+        np.savez(known, M=factor * SCENE.W[0][:, [4, 1]])
+        said = run("fit", cube, "--ranks", "6", *ways, "-o", tmp_path / "a").stderr
+        assert ("may be in other units" in said) == noticed
 
 
 def test_known_components_that_do_not_fit_get_a_sentence(cube, tmp_path):
@@ -528,6 +559,26 @@ def test_scan_leaves_numbers_a_figure_and_the_choice(mixture, tmp_path):
     assert choice["sentence"] in (out / "summary.md").read_text()
     with (out / "scan.csv").open() as file:
         assert [row["ranks"] for row in csv.DictReader(file)] == ["1", "2", "3", "4", "5", "3,2"]
+
+
+def test_scan_of_single_cell_counts(tmp_path):
+    """Sparse, cells as rows: nobody at the command line can make them dense."""
+    anndata = pytest.importorskip("anndata")
+    rng = np.random.default_rng(0)
+    genes, cells = rng.gamma(0.3, size=(150, 3)), rng.dirichlet([0.2] * 3, size=200)
+    found = rng.poisson(60 * cells @ (genes / genes.sum(axis=0)).T).astype(np.float32)
+    anndata.AnnData(sparse.csr_matrix(found)).write_h5ad(tmp_path / "x.h5ad")
+    out = tmp_path / "scan"
+    options = ("--scale", "log", "--ranks", "2-5", "--jobs", 1, "-o", out)
+    said = run("scan", tmp_path / "x.h5ad", *options).stdout
+    assert "150 features x 200 samples" in said
+    assert "the error on hidden features of held-out samples" in (out / "summary.md").read_text()
+    assert json.loads((out / "scan.json").read_text())["choice"]["ranks"] == [3]
+    (tmp_path / "s.toml").write_text('[fit]\ndevice = "cuda"\n')
+    said = refuse(
+        "scan", tmp_path / "x.h5ad", "--config", tmp_path / "s.toml", "-o", tmp_path / "a"
+    )
+    assert "scan does not use a device, got 'cuda'; leave it out." in said
 
 
 def test_scan_takes_settings_from_a_file(mixture, tmp_path):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-import deepmf.io.arrange as module
+import deepmf.io.pixels as module
 from deepmf.archives import check_length, check_room
 from deepmf.io import Reading, UnreadableError, Variable
 from deepmf.io.arrange import from_cube, from_matrix, names_array
@@ -80,19 +80,75 @@ def test_what_is_left_out(order, block, monkeypatch):
     bad = [False, True, False, False, False, False]
     cube = np.ma.masked_array(np.asarray(values, order=order), mask=False, order=order)
     cube[0, 0, 5] = np.ma.masked
-    data = from_cube(FILE, cube, USUAL, bad=bad, nodata=-1, wavelengths=WAVES)
+    values[1, 1] = -1
+    values[2, 2] = np.nan
+    cube = np.ma.masked_array(np.asarray(values, order=order), mask=cube.mask)
     kept = [0, 2, 4, 5]
-    np.testing.assert_array_equal(data.layout.bands, np.array(kept) + 1)
-    np.testing.assert_array_equal(data.layout.wavelengths, WAVES[kept])
-    assert data.layout.header["all_bands"] == BANDS
-    for i in range(ROWS):
-        for j in range(COLS):
-            pixel = values[i, j, kept]
-            whole = not (np.isnan(pixel).any() or (pixel == -1).any() or (i, j) == (0, 0))
-            assert data.layout.valid[i, j] == whole
-            shown = pictures(data)[i, j]
-            np.testing.assert_array_equal(shown, pixel if whole else np.nan)
-    assert not np.ma.isMaskedArray(data.X)
+    for gaps in (None, True):
+        reading = Reading(gaps=gaps)
+        data = from_cube(FILE, cube, reading, bad=bad, nodata=-1, wavelengths=WAVES)
+        np.testing.assert_array_equal(data.layout.bands, np.array(kept) + 1)
+        np.testing.assert_array_equal(data.layout.wavelengths, WAVES[kept])
+        assert data.layout.header["all_bands"] == BANDS
+        assert not np.ma.isMaskedArray(data.X)
+        shown = pictures(data)
+        for i in range(ROWS):
+            for j in range(COLS):
+                pixel = np.where(values[i, j, kept] == -1, np.nan, values[i, j, kept])
+                if (i, j) == (0, 0):
+                    pixel[-1] = np.nan
+                lost = np.isnan(pixel)
+                assert data.layout.valid[i, j] == (not lost.all() if gaps else not lost.any())
+                wanted = pixel if data.layout.valid[i, j] else np.nan
+                np.testing.assert_array_equal(shown[i, j], wanted)
+
+
+@pytest.mark.parametrize(
+    ("value", "least", "kept"),
+    [(0, 0.1, True), (-1, 0.1, False), (-1, -5, True), (9, 0.1, False), (0.5, 0.1, True)],
+)
+def test_a_value_of_no_data_in_some_bands_alone(value, least, kept):
+    """Dark water has zeros in the infrared; no reflectance is negative."""
+    cube = CUBE + 0.1
+    cube[0, 0, 0] = least
+    cube[3, 3, 1] = 0.9
+    cube[1, 1] = value
+    cube[2, 2, 4] = value
+    data = from_cube(FILE, cube, Reading(bands="last"), nodata=value)
+    assert not data.layout.valid[1, 1]
+    assert data.layout.valid[2, 2] == kept
+    said = " ".join(data.notes)
+    assert "1 of 20 pixels have no data and are left out." in said
+    way = f"the no-data value {value:g} in some bands only, where it is kept as a value."
+    assert (way in said) == kept
+    assert ("1 of 20 pixels lack some of their bands and are left out" in said) == (not kept)
+    gaps = from_cube(FILE, cube, Reading(gaps=True), nodata=value)
+    assert gaps.layout.valid.sum() == 19
+    shown = pictures(gaps)[2, 2]
+    np.testing.assert_array_equal(np.isnan(shown), (np.arange(BANDS) == 4) & (not kept))
+
+
+@pytest.mark.parametrize("axes", [(0, 1, 2), (0, 2, 1), (2, 0, 1)], ids=["bip", "bil", "bsq"])
+@pytest.mark.parametrize("factor", [1.0, 100.0])
+def test_a_large_file_stays_on_disk(tmp_path, monkeypatch, axes, factor):
+    """Whatever its order, and whatever is left out or scaled."""
+    monkeypatch.setattr(module.Stored, "width", 7)
+    monkeypatch.setattr("deepmf.stored._LARGE", 1)
+    cube = (CUBE * 1000).astype(np.int16) + 1
+    cube[1, 1] = cube[3] = cube[2, 2, 4] = -99
+    stored = np.memmap(tmp_path / "x", np.int16, "w+", shape=tuple(np.shape(cube)[k] for k in axes))
+    stored[...] = cube.transpose(axes)
+    mapped = stored.transpose(np.argsort(axes))
+    reading = Reading(gaps=True, bad_bands="2")
+    data = from_cube(FILE, mapped, reading, axis="last", nodata=-99, factor=factor)
+    assert isinstance(data.X, module.Stored)
+    assert data.X.dtype == np.float32
+    wanted = np.where(cube == -99, np.nan, np.float32(cube) / np.float32(factor))
+    wanted = wanted[data.layout.valid][:, [0, 2, 3, 4, 5]].T
+    np.testing.assert_array_equal(np.asarray(data.X), wanted)
+    np.testing.assert_array_equal(np.hstack([block for _, block in data.X.blocks()]), wanted)
+    some = np.array([5, 0, 3])
+    np.testing.assert_array_equal(data.X.some(some), wanted[:, some])
 
 
 def test_which_axis_is_spectral():

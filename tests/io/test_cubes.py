@@ -195,6 +195,45 @@ def test_envi_maps(tmp_path):
             assert image.dtypes[0] == "float32"
 
 
+@pytest.mark.parametrize("interleave", ["bip", "bil", "bsq"])
+def test_envi_scale_factor(tmp_path, interleave):
+    cube = (CUBE * 1e4).astype(np.int16)
+    cube[2, 1] = -1
+    header = {"reflectance scale factor": 10000, "data ignore value": -1}
+    data = read(save_envi(tmp_path / "a.hdr", cube, header, interleave=interleave))
+    assert data.X.dtype == np.float32
+    np.testing.assert_allclose(
+        data.image(data.X[3]), np.where(cube[..., 3] < 0, np.nan, cube[..., 3] / 1e4), rtol=1e-6
+    )
+    assert "Values are divided by the file's scale factor, 10000." in data.notes
+    for bad in ("0", "-1", "nan", "inf"):
+        header["reflectance scale factor"] = bad
+        with pytest.raises(UnreadableError, match="expected a positive number"):
+            read(save_envi(tmp_path / "a.hdr", cube, header))
+
+
+def test_what_is_missing_in_some_bands(tmp_path):
+    """Every format keeps it as NaN where gaps are asked for, and drops the pixel where not."""
+    import xarray as xr
+
+    cube = CUBE.copy()
+    cube[0, 1] = cube[3, 3, 2] = -1
+    holes = np.where(cube == -1, np.nan, cube)
+    save_tiff(tmp_path / "a.tif", cube, nodata=-1)
+    save_envi(tmp_path / "a.hdr", cube, {"data ignore value": -1}, interleave="bil")
+    grid = xr.DataArray(holes, dims=("y", "x", "band"), name="reflectance")
+    grid.to_netcdf(tmp_path / "a.nc", engine="h5netcdf")
+    np.save(tmp_path / "a.npy", holes)
+    for name in ("a.tif", "a.hdr", "a.nc", "a.npy"):
+        kept = read(tmp_path / name, Reading(gaps=True))
+        same(kept, holes)
+        assert kept.layout.valid.sum() == ROWS * COLS - 1
+        assert np.isnan(kept.X).sum() == 1
+        dropped = read(tmp_path / name)
+        assert dropped.layout.valid.sum() == ROWS * COLS - 2
+        assert np.isfinite(dropped.X).all()
+
+
 def test_spectral_library(tmp_path):
     from spectral.io import envi
 

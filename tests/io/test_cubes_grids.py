@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from deepmf import Factorization, factorize
+from deepmf import DeepMF, Factorization, factorize
 from deepmf.io import Reading, UnreadableError, format_of, read
 from deepmf.io.grids import codes_to_dataarray, from_dataarray
 from deepmf.mixture import mixture
@@ -224,6 +224,78 @@ def test_several_variables(tmp_path):
         read(path, Reading(variable="c"))
     with pytest.raises(UnreadableError, match="no matrix or cube of numbers, only t"):
         read(save(xr.Dataset({"t": ("n", np.arange(3.0))}), tmp_path / "t.nc"))
+
+
+NDVI = np.moveaxis(CUBE, 0, 2).reshape(COLS, ROWS, BANDS)  # no axis looks like another
+
+
+@pytest.mark.parametrize(
+    "dims",
+    [("time", "y", "x"), ("y", "time", "x"), ("lat", "lon", "time"), ("level", "row", "col"),
+     ("easting", "band", "northing"), ("sample", "lines", "columns")],
+)  # fmt: skip
+def test_pictures_are_never_features(tmp_path, dims):
+    data = read(save(xr.DataArray(NDVI, dims=dims, name="ndvi"), tmp_path / "a.nc"))
+    (feature,) = {"time", "level", "band", "sample"} & set(dims)
+    assert len(data.X) == NDVI.shape[dims.index(feature)]
+    assert data.layout.kind == "scene"
+    assert f"Features are along {feature} of ndvi, pixels along" in data.notes[0]
+
+
+def test_coordinates_tell_of_pictures():
+    da = xr.DataArray(NDVI, dims=("t", "u", "v"), coords={"u": np.arange(ROWS), "v": range(BANDS)})
+    da["u"].attrs["standard_name"] = "projection_y_coordinate"
+    da["v"].attrs["units"] = "degrees_east"
+    assert len(from_dataarray(da).X) == len(NDVI)
+
+
+def test_times_have_dates_for_names(tmp_path):
+    da = xr.DataArray(CUBE, dims=("time", "y", "x"), name="ndvi")
+    days = np.datetime64("2020-01-01", "ns") + np.arange(BANDS) * np.timedelta64(16, "D")
+    da = da.assign_coords(time=days)
+    wanted = ["2020-01-01", "2020-01-17"]
+    assert from_dataarray(da).layout.features[:2].tolist() == wanted
+    assert read(save(da, tmp_path / "a.nc")).layout.features[:2].tolist() == wanted
+    hours = da.assign_coords(time=days[0] + np.arange(BANDS) * np.timedelta64(1, "h"))
+    assert from_dataarray(hours).layout.features[1] == "2020-01-01T01:00:00"
+    odd = da.assign_coords(time=("time", np.arange(BANDS), {"units": "months since then"}))
+    assert from_dataarray(odd).layout.features[:2].tolist() == ["0", "1"]
+
+
+def test_times_and_bands_are_stacked(tmp_path):
+    values = np.stack([CUBE, 2 * CUBE, 3 * CUBE], axis=1)
+    da = xr.DataArray(values, dims=("band", "time", "y", "x"), name="r")
+    da = da.assign_coords(band=np.arange(BANDS), y=Y, x=X).transpose("time", "band", "y", "x")
+    data = read(save(da, tmp_path / "a.nc"))
+    same(data, np.concatenate([CUBE, 2 * CUBE, 3 * CUBE]))
+    assert data.layout.features[[0, 1, BANDS]].tolist() == ["t0 b0", "t0 b1", "t1 b0"]
+    assert "Features are along time, band of r, pixels along y, x." in data.notes
+    codes = codes_to_dataarray(fitted(data).codes(1), data.layout, NAMES[0])
+    assert codes.dims == ("component", "y", "x")
+    model = DeepMF([2], max_iter=2, tol=0, random_state=0).fit(da)
+    assert model.components(1).dims == ("component", "time_band")
+    assert model.transform(da).dims == ("component", "y", "x")
+
+
+@pytest.mark.parametrize("dims", [("y", "x"), ("lat", "lon"), ("x", "y", "line"), ("a", "b", "x")])
+def test_arrays_without_features_are_refused(tmp_path, dims):
+    da = xr.DataArray(NDVI if len(dims) == 3 else NDVI[0], dims=dims, name="ndvi")
+    with pytest.raises(UnreadableError, match=f"dimensions {', '.join(dims)}"):
+        read(save(da, tmp_path / "a.nc"))
+
+
+def test_the_variable_is_never_a_mask(tmp_path):
+    cube = scene()
+    mask = xr.ones_like(cube).astype(np.uint8)
+    flags = mask.assign_attrs(flag_meanings="cloud shadow")
+    big = xr.DataArray(np.ones((40, ROWS, COLS)), dims=("view", "lat", "lon"))
+    small = cube[:3].drop_vars("wavelength").rename(wavelength="channel")
+    parts = {"cloud_mask": mask, "state": flags, "elevation": cube[0], "r": cube, "few": small}
+    ds = xr.Dataset({**parts, "angles_mask": big})
+    data = read(save(ds, tmp_path / "a.nc"))
+    same(data, CUBE)
+    assert "Features are along wavelength of r, pixels along lat, lon." in data.notes
+    assert len(read(tmp_path / "a.nc", Reading(variable="angles_mask")).X) == 40
 
 
 @pytest.mark.parametrize("share", [0.02, 0.3, 0.9])

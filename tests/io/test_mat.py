@@ -280,3 +280,16 @@ def test_real_files(folder):
     maps = read(folder / "urban/end6_groundTruth.mat", Reading(variable="A"))
     assert maps.layout.image_shape == (307, 307)
     assert read(folder / "urban/end6_groundTruth.mat", Reading(variable="M")).X.shape == (162, 6)
+
+
+def test_answers_by_name(tmp_path):
+    """The same as those of the command line."""
+    cube = np.random.default_rng(0).random((6, 4, 4))
+    savemat(tmp_path / "a.mat", {"myscene": cube, "other": cube})
+    data = read(tmp_path / "a.mat", variable="myscene", bands="first", bad_bands="1", nodata=-1)
+    assert data.X.shape == (5, 16)
+    assert read(tmp_path / "a.mat", Reading(variable="myscene"), bands="last").X.shape == (4, 24)
+    with pytest.raises(TypeError, match="not read by 'band'; there are variable, rows, bands"):
+        read(tmp_path / "a.mat", band="first")
+    with pytest.raises(UnreadableError, match="bands must be first or last"):
+        read(tmp_path / "a.mat", bands="middle")

@@ -11,7 +11,7 @@ from scipy.io import savemat
 
 from deepmf.dataset import Dataset
 from deepmf.io import Reading, UnreadableError, read
-from deepmf.io.truth import component_names, read_truth
+from deepmf.io.truth import component_names, read_truth, truth_file
 from deepmf.layout import Layout
 
 BANDS = 6
@@ -38,11 +38,15 @@ def as_csv(path):
     path.write_text("\n".join(lines) + "\n")
 
 
-def as_library(path):
+def save_library(path, spectra, waves, unit):
     from spectral.io.envi import SpectralLibrary
 
-    header = {"wavelength": WAVES, "spectra names": NAMES, "wavelength units": "nm"}
-    SpectralLibrary(M.T, header).save(str(path.with_suffix("")))
+    header = {"wavelength": waves, "spectra names": NAMES, "wavelength units": unit}
+    SpectralLibrary(spectra.T, header).save(str(path.with_suffix("")))
+
+
+def as_library(path):
+    save_library(path, M, WAVES, "nm")
 
 
 KINDS = {"t.mat": as_mat, "t.npz": as_npz, "t.csv": as_csv, "t.sli": as_library}
@@ -64,6 +68,68 @@ def test_several_truths_in_one_file(tmp_path):
     three, two = read_truth(tmp_path / "t.npz", DATA)
     assert (list(three.names), list(two.names)) == (["1", "2", "3"], NAMES[:2])
     np.testing.assert_array_equal(two.W, M[:, :2])
+
+
+FINE = np.linspace(380, 930, 200)
+FINE_M = np.column_stack([FINE, FINE**2 / 1e3, 1e6 / FINE])
+SEEN = Dataset("scene", np.ones((BANDS, 4)), Layout(wavelengths=WAVES))
+
+
+def test_spectra_are_interpolated_onto_the_bands(tmp_path):
+    """Whatever their order and units; spectra on the data's own bands are left alone."""
+    order = np.random.default_rng(1).permutation(len(FINE))
+    np.savez(tmp_path / "t.npz", M=FINE_M[order], wavelengths=FINE[order], names=NAMES)
+    table = np.column_stack([FINE / 1000, FINE_M])
+    head = ",".join(["wavelength (um)", *NAMES])
+    np.savetxt(tmp_path / "t.csv", table, delimiter=",", header=head, comments="")
+    save_library(tmp_path / "t.sli", FINE_M, FINE / 1000, "Micrometers")
+    savemat(tmp_path / "t.mat", {"M": FINE_M, "wl": FINE[:, None], "cood": COOD[:, None]})
+    for name in KINDS:
+        (truth,) = read_truth(tmp_path / name, SEEN)
+        wanted = np.column_stack([WAVES, WAVES**2 / 1e3, 1e6 / WAVES])
+        np.testing.assert_allclose(truth.W, wanted, rtol=1e-4)
+        assert list(truth.names) == NAMES
+        assert f"{name} at 200 wavelengths (380 to 930 nm) were interpolated onto the 6" in (
+            truth.note
+        )
+        KINDS[name](tmp_path / name)
+        (truth,) = read_truth(tmp_path / name, SEEN)
+        np.testing.assert_allclose(truth.W, M, rtol=1e-6)
+        assert truth.note == ""
+
+
+def test_as_many_bands_elsewhere_are_not_the_same_bands(tmp_path):
+    np.savez(tmp_path / "t.npz", M=M, wavelengths=WAVES + 50)
+    (truth,) = read_truth(tmp_path / "t.npz", SEEN)
+    np.testing.assert_allclose(truth.W[1:], (M[1:] + M[:-1]) / 2)
+    np.testing.assert_array_equal(truth.W[0], M[0])  # just beyond the end
+    for waves in (WAVES + 1000, WAVES + 150):
+        np.savez(tmp_path / "t.npz", M=M, wavelengths=waves)
+        with pytest.raises(UnreadableError, match=r"but scene has bands from 400 to 900 nm, \d of"):
+            read_truth(tmp_path / "t.npz", SEEN)
+
+
+@pytest.mark.parametrize("suffix", [".mat", ".npz"])
+def test_another_name_than_the_usual(tmp_path, suffix):
+    def save(**arrays):
+        if suffix == ".npz":
+            return np.savez(path, **arrays)
+        words = {k: v.astype(object)[:, None] for k, v in arrays.items() if v.dtype.kind == "U"}
+        savemat(path, {**arrays, **words})
+
+    path = tmp_path / f"t{suffix}"
+    names = np.array(NAMES)
+    save(endmembers=M, labels=names, abundances=np.ones((3, 4)), scene=DATA.X, tags=names[:2])
+    (truth,) = read_truth(path, DATA)
+    np.testing.assert_array_equal(truth.W, M)
+    assert list(truth.names) == NAMES
+    save(one=M, two=2 * M)
+    with pytest.raises(UnreadableError, match=rf"it has one .6 x 3.*two.*t{suffix}:NAME"):
+        read_truth(path, DATA)
+    np.testing.assert_array_equal(read_truth(f"{path}:two", DATA)[0].W, 2 * M)
+    with pytest.raises(UnreadableError, match="has no matrix 'three'; it has one"):
+        read_truth(f"{path}:three", DATA)
+    assert truth_file(f"{path}:two") == truth_file(str(path)) == str(path)
 
 
 def test_numbers_stand_in_for_names(tmp_path):
@@ -107,7 +173,7 @@ def test_bad_files(tmp_path):
     (tmp_path / "t.doc").write_text("")
     with pytest.raises(UnreadableError, match=r"read from \.mat, \.npz"):
         read_truth(tmp_path / "t.doc", DATA)
-    np.savez(tmp_path / "t.npz", X=M)
+    np.savez(tmp_path / "t.npz", X=M.T)
     with pytest.raises(UnreadableError, match="expected a matrix M"):
         read_truth(tmp_path / "t.npz", DATA)
     for bad in (M + 1j, M * np.nan, M.astype(str), M[None], M[:0]):

@@ -17,6 +17,7 @@ from deepmf.cli.app import app  # noqa: E402
 from deepmf.datasets import simulated_scene  # noqa: E402
 from deepmf.datasets import synthetic as synthetic_data  # noqa: E402
 from deepmf.factorize import factorize  # noqa: E402
+from deepmf.losses import LayerCentric  # noqa: E402
 from deepmf.metrics import match  # noqa: E402
 from deepmf.paper import scenes, synthetic  # noqa: E402
 from deepmf.paper.models import DEEP, IMPROVED, SINGLE  # noqa: E402
@@ -49,7 +50,7 @@ def test_synthetic_scores_are_those_of_the_library():
     f = factorize(
         data.X, [6, 3], regularizer_W=[MinVolume(1e-3), MinVolume(1e-2)], init="snpa",
         max_iter=40, tol=0, allow_negative=True, solver=FastProjectedGradient(scaled=False),
-        extrapolate=False,
+        extrapolate=False, model=LayerCentric(10),
     )  # fmt: skip
     lc = {s.layer: s.mrsa for s in scores if s.model == "LC-DMF"}
     assert lc == {k + 1: pytest.approx(match(data.W[k], f.W[k]).mean) for k in range(2)}

@@ -366,6 +366,7 @@ def test_scans_show_every_candidate_with_its_spread():
     np.testing.assert_allclose(marks.get_offsets()[:, 1], [100 * c.error for c in order])
     spans = [np.ptp(segment[:, 1]) for segment in bars.get_segments()]
     np.testing.assert_allclose(spans, [200 * c.spread for c in order])
+    assert volume.get_ylim() == (0, pytest.approx(1.1 * max(c.smallest for c in order)))
     faces = marks.get_facecolors()
     assert (faces[2] == to_rgba("white")).all()
     assert (faces[:2] == to_rgba(marks.get_edgecolors()[0])).all()

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 import deepmf
+from deepmf.cli.apply import apply
 from deepmf.cli.compare import compare
 from deepmf.cli.console import say, sentences
 from deepmf.cli.datasets import datasets
@@ -19,7 +20,7 @@ from deepmf.cli.report import report
 from deepmf.cli.scan import scan
 
 app = typer.Typer(no_args_is_help=True, add_completion=True, pretty_exceptions_enable=False)
-for command in (fit, scan, report, compare, info, datasets):
+for command in (fit, apply, scan, report, compare, info, datasets):
     app.command()(command)
 app.add_typer(paper, name="paper")
 

@@ -23,6 +23,8 @@ from rich.progress import (
 from rich.table import Table
 from rich.text import Text
 
+from deepmf.cli.words import as_options
+
 if TYPE_CHECKING:
     from deepmf.history import Progress as Sweeps
     from deepmf.runs.run import Run
@@ -34,8 +36,8 @@ def say(text: str) -> None:
 
 
 def note(text: str) -> None:
-    """A remark to standard error, on one line."""
-    typer.echo(f"deepmf: {printable(' '.join(text.splitlines()))}", err=True)
+    """A remark to standard error, on one line and in the words of the command line."""
+    typer.echo(f"deepmf: {printable(as_options(' '.join(text.splitlines())))}", err=True)
 
 
 def stop(message: str) -> NoReturn:

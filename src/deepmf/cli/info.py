@@ -11,8 +11,10 @@ from scipy import sparse
 
 from deepmf.cli.console import printable, say, sentences, show_layers, table
 from deepmf.cli.options import READING_OPTIONS, reading_of, takes
+from deepmf.cli.words import as_options
 from deepmf.dataset import Dataset
-from deepmf.stored import as_stored
+from deepmf.io.place import place_of
+from deepmf.stored import Stored, as_stored
 
 
 @takes(READING_OPTIONS)
@@ -56,15 +58,16 @@ def _show_data(data: Dataset, kind: str) -> None:
         values = X.data if X.nnz else np.zeros(1)
     else:
         values = as_stored(X)  # a large file is read in blocks
-        if isinstance(X, np.memmap):
+        if isinstance(X, np.memmap | Stored):
             rows.append(["memory", "mapped, not loaded"])
-    rows.append(["values", f"{values.min():.4g} to {values.max():.4g}"])
+    rows.append(["values", f"{values.min():.6g} to {values.max():.6g}"])
     if layout.image_shape is not None:
         shape = f"{layout.image_shape[0]} x {layout.image_shape[1]}"
         what = f"a scene of {shape} pixels" if layout.kind == "scene" else f"{shape} pixels each"
         rows.append(["pictures", what])
     if layout.valid is not None:
         rows.append(["no data", f"{layout.valid.size - n} pixels, left out"])
+    rows += [[name, said] for name, said in place_of(layout).items()]
     if layout.wavelengths is not None:
         w = layout.wavelengths
         rows.append(["wavelengths", f"{w.min():.0f} to {w.max():.0f} nm"])
@@ -79,6 +82,8 @@ def _show_data(data: Dataset, kind: str) -> None:
     for names in data.names:
         rows.append(["truth", f"{len(names)} components: {', '.join(names)}"])
     table(["", ""], rows)
+    for text in data.notes:
+        say(f"Note: {printable(as_options(text))}")
 
 
 def _show_run(folder: Path) -> None:
@@ -90,4 +95,4 @@ def _show_run(folder: Path) -> None:
     table(["", ""], rows)
     show_layers(run)
     for text in run.notes:
-        say(f"Note: {text}")
+        say(f"Note: {printable(as_options(text))}")

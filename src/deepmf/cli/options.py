@@ -224,7 +224,7 @@ def takes(options: Mapping[str, Any]) -> Callable[[Callable[..., None]], Callabl
 def reading_of(given: Mapping[str, Any]) -> Reading:
     """The answers among a command's options."""
     answers: dict[str, Any] = {name: given.get(name) for name in READING_OPTIONS}
-    answers |= {name: _absolute(given.get(name)) or None for name in PATHS}
+    answers |= {name: absolute(given.get(name)) or None for name in PATHS}
     answers["image"] = _shape(given.get("image"))
     return Reading(**answers)
 
@@ -234,9 +234,9 @@ def config_of(data: str | None, config: Path | None, given: Mapping[str, Any]) -
     base = Config("") if config is None else Config.from_toml(config)
     answers = {k: v for k, v in vars(reading_of(given)).items() if v is not None}
     chosen = Config(
-        path=_absolute(data) or base.path,
-        truth=tuple(_absolute(t) for t in given.get("truth") or ()) or base.truth,
-        fixed=_absolute(given.get("fixed")) or base.fixed,
+        path=absolute(data) or base.path,
+        truth=tuple(absolute(t) for t in given.get("truth") or ()) or base.truth,
+        fixed=absolute(given.get("fixed")) or base.fixed,
         scale=given.get("scale") or base.scale,
         reading=Reading(**{**vars(base.reading), **answers}),
         fit=base.fit,
@@ -291,7 +291,7 @@ def rank_list(text: str | None) -> list[int] | None:
         raise ValueError(f"--ranks must be integers such as 6,4,2, got {text!r}.") from None
 
 
-def _absolute(path: str | None) -> str:
+def absolute(path: str | None) -> str:
     """So that a run can be repeated from anywhere."""
     if not path or path.startswith("dataset:"):
         return path or ""

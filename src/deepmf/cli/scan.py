@@ -32,9 +32,9 @@ Ranks = Annotated[
     list[str] | None,
     typer.Option("--ranks", help="Candidates, as 2-8, 6,3 or 4-6,2-3; repeat.", metavar="R1,R2"),
 ]
-Folds = Annotated[int, typer.Option(min=2, max=10, help="Tenths of the entries held out in turn.")]
+Folds = Annotated[int, typer.Option(min=2, max=10, help="Tenths of the data held out in turn.")]
 Seeds = Annotated[int, typer.Option(min=2, help="Random starts that should agree.")]
-Seed = Annotated[int, typer.Option(min=0, help="Of the entries held out and the first start.")]
+Seed = Annotated[int, typer.Option(min=0, help="Of what is held out, and of the first start.")]
 
 
 @takes(
@@ -60,12 +60,17 @@ def scan(
     """Try many ranks and depths, and say which to take and how sure that is.
 
     Each candidate is fitted with a tenth of the entries held out, several times, and from several
-    random starts to all of them. The folder has the choice in words and the numbers (summary.md),
-    the numbers alone (scan.csv, scan.json) and a figure (scan.png, scan.pdf).
+    random starts to all of them. Of sparse data (counts of words or genes), which stay sparse, a
+    tenth of the samples is held out, and part of a sample's features is told from the others.
+
+    The folder has the choice in words and the numbers (summary.md), the numbers alone (scan.csv,
+    scan.json) and a figure (scan.png, scan.pdf).
 
     For example:
 
     deepmf scan urban.mat --ranks 2-8 -o scan/
+
+    deepmf scan cells.h5ad --ranks 5-15 --scale log -o scan/
 
     deepmf scan faces.npy --ranks 5-7 --ranks 5-7,2-4 --tol 1e-3 -o scan/
     """

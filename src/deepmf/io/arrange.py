@@ -17,14 +17,12 @@ from deepmf.factorization import Factorization
 from deepmf.foreign import Foreign, as_foreign
 from deepmf.io.bands import band_numbers, read_wavelengths
 from deepmf.io.base import Reading, UnreadableError
+from deepmf.io.pixels import Flat, Pixels, blocks, is_masked, unmasked
 from deepmf.layout import Layout
-from deepmf.mixture import FRACTIONS, SPECTRA, mixture
+from deepmf.mixture import FRACTIONS, SPECTRA, Mixture, mixture
 from deepmf.stored import Stored, as_stored
 
 _PLAIN = Layout()
-_BLOCK = 1 << 24
-"""Entries looked at together when missing values are sought."""
-
 _SURELY_FINE = 10**6
 _EMPTY = 100
 """Rows or columns per entry, above the number that is surely fine, that make a size absurd."""
@@ -41,13 +39,15 @@ def from_cube(
     wavelengths: Any = None,
     bad: Any = None,
     nodata: float | None = None,
+    factor: float = 1.0,
     layout: Layout = _PLAIN,
 ) -> Dataset:
     """A scene from an array of rows x cols x bands (or bands x rows x cols).
 
-    Bad bands, and bands without data in any pixel, are left out; so are pixels without data in some
-    remaining band. A cube of floats with nothing to leave out is not copied, unless its bands lie
-    between its rows and its columns.
+    Bad bands, and bands without data in any pixel, are left out; so are pixels without data in all
+    remaining bands, and unless ``reading.gaps`` those that lack some. A cube of floats with nothing
+    to leave out is not copied, unless its bands lie between its rows and its columns; a large file
+    stays on disk in any case.
 
     Parameters
     ----------
@@ -64,11 +64,16 @@ def from_cube(
     bad : array_like of bool, optional
         Bands the file marks as bad.
     nodata : float, optional
-        The value of pixels without data; NaN always counts.
+        The value of pixels without data; NaN always counts. In some bands of a pixel alone it is a
+        value like any other where the data reach it, or zero, and missing where they do not.
+    factor : float
+        What the file's values are to be divided by.
     layout : Layout
         Coordinates and header to keep; ``features`` are the names of all bands.
     """
-    cube = np.moveaxis(cube, spectral_axis(path, cube.shape, reading, axis, wavelengths), 2)
+    shape = cube.shape
+    place = spectral_axis(path, shape, reading, axis, wavelengths)
+    cube = np.moveaxis(cube, place, 2)
     check_numbers(path, cube)
     rows, cols, m = cube.shape
     if reading.image not in (None, (rows, cols)):
@@ -76,13 +81,24 @@ def from_cube(
             f"{path} holds a cube of {rows} x {cols} pixels; leave out the shape of its pictures."
         )
     order: Literal["C", "F"] = "C"
+    X: Any
     if is_lazy(cube):
         X = cube.reshape(rows * cols, m).T
     else:
         order = "F" if cube.strides[0] < cube.strides[1] else "C"
-        X = cube.reshape(rows * cols, m, order=order).T  # a view, in the order that allows one
+        slow, fast = (0, 1) if order == "C" else (1, 0)
+        if cube.strides[slow] == cube.shape[fast] * cube.strides[fast]:
+            X = cube.reshape(rows * cols, m, order=order).T  # a view
+        else:
+            order, X = "C", Flat(cube)
     layout = replace(layout, image_shape=(rows, cols), order=order, pixels="columns")
-    return _scene(path, X, reading, wavelengths, bad, nodata, layout)
+    data = _scene(path, X, reading, wavelengths, bad, nodata, layout, factor)
+    if axis is not None or reading.bands is not None:
+        return data
+    said = f"The {('first', 'second', 'last')[place]} axis of its {times(shape)} array is taken as"
+    tie = " (another is as long)" if shape.count(m) > 1 else ""
+    way = "" if place == 0 else "; if it is the first, say --bands first"
+    return replace(data, notes=[f"{said} the spectral one{tie}{way}.", *data.notes])
 
 
 def from_matrix(
@@ -199,19 +215,29 @@ class Amounts(NamedTuple):
 def amounts(f: Factorization, layer: int) -> Amounts:
     """Fractions of the pixels of a scene, where its factors have no sign; codes of other data."""
     codes = f.codes(layer)
-    mixed = mixture(f.basis(layer), codes) if f.layout.kind == "scene" else None
+    mixed = mixture_of(f, layer)
     if mixed is None:
         chain = " ".join(f"H_{k}" for k in range(layer, 0, -1))
         return Amounts("codes", codes, f"deepmf, layer {layer}: codes {chain}")
     return Amounts("fractions", mixed.fractions, f"deepmf, layer {layer}: {FRACTIONS}")
 
 
+def mixture_of(f: Factorization, layer: int) -> Mixture | None:
+    """A scene's fractions and spectra, where its factors have no sign.
+
+    Of data that were coded with the spectra of others, ``header["spectra"]`` has their sums.
+    """
+    if f.layout.kind != "scene":
+        return None
+    known = f.layout.header.get("spectra")
+    return mixture(f.basis(layer), f.codes(layer), known[layer - 1] if known else None)
+
+
 def components(f: Factorization, layer: int) -> tuple[NDArray, str]:
     """W_l, a scene's in the data's units where its factors have no sign; and what that is."""
-    W = f.basis(layer)
-    mixed = mixture(W, f.codes(layer)) if f.layout.kind == "scene" else None
+    mixed = mixture_of(f, layer)
     if mixed is None:
-        return W, f"deepmf, layer {layer}: components W_{layer} of the fit"
+        return f.basis(layer), f"deepmf, layer {layer}: components W_{layer} of the fit"
     return mixed.spectra, f"deepmf, layer {layer}: {SPECTRA}"
 
 
@@ -267,26 +293,40 @@ def _scene(
     bad: Any,
     nodata: float | None,
     layout: Layout,
+    factor: float = 1.0,
 ) -> Dataset:
     """Leave out bad bands and pixels without data."""
     m, n = X.shape
     waves = _wavelengths(path, reading, wavelengths, m)
     nodata = reading.nodata if reading.nodata is not None else nodata
-    good, valid = _with_data(X, nodata, _good(m, reading, bad))
+    good, seen = _with_data(X, nodata, _good(m, reading, bad))
     if not good.any():
         raise UnreadableError(f"{path} has no data: all {m} bands are bad or without data.")
-    if valid is not None and not valid.any():
-        raise UnreadableError(
-            f"{path} has no data: each of its {n} pixels lacks data in some band. "
-            f"Check the no-data value ({nodata}), or leave out the bands that lack it."
-        )
-    if valid is not None:
-        X = X[good][:, valid] if is_lazy(X) else X[np.ix_(good, valid)]
+    notes = [] if factor == 1 else [f"Values are divided by the file's scale factor, {factor:g}."]
+    valid = missing = None
+    if seen is not None:
+        valid, missing, said = _kept(X, seen, nodata, good, bool(reading.gaps))
+        notes += said
+        if not valid.any():
+            raise UnreadableError(
+                f"{path} has no data: each of its {n} pixels lacks data in some band. Check the "
+                f"no-data value ({nodata}), leave out the bands that lack it, or fit what there "
+                f"is: --weights observed."
+            )
+    if valid is not None and not valid.all():
         shape = layout.image_shape or (1, n)
         layout = replace(layout, valid=valid.reshape(shape, order=layout.order))
-    elif not good.all():
-        X = X[good]
-    return Dataset(path.stem, _as_numbers(X), _of_bands(layout, good, waves))
+    else:
+        valid = None
+    if is_lazy(X):
+        X = X if good.all() else X[good]
+        X = X if valid is None else X[:, valid]
+        X = X if missing is None else X.map_blocks(_without, missing)
+        X = _as_numbers(X if factor == 1 else X / factor)
+    else:
+        source = X if reading.gaps else unmasked(X)
+        X = Pixels(source, good, valid, factor, missing).matrix()
+    return Dataset(path.stem, X, _of_bands(layout, good, waves), notes=notes)
 
 
 def _good(m: int, reading: Reading, bad: Any) -> NDArray[np.bool_]:
@@ -301,52 +341,119 @@ def _good(m: int, reading: Reading, bad: Any) -> NDArray[np.bool_]:
     return good
 
 
+class _Seen(NamedTuple):
+    """Which bands have data in some pixel, and what pixels have in the good bands."""
+
+    some: NDArray[np.bool_]
+    empty: NDArray[np.bool_]
+    """Pixels with nothing."""
+    holes: NDArray[np.bool_]
+    """With NaN or masked entries."""
+    marks: NDArray[np.bool_]
+    """With entries of the no-data value."""
+
+
 def _with_data(
     X: Any, nodata: float | None, good: NDArray[np.bool_]
-) -> tuple[NDArray[np.bool_], NDArray[np.bool_] | None]:
-    """Good bands with data in some pixel, and pixels with data in all of these (None: all are)."""
-    if X.dtype.kind != "f" and nodata is None and not np.ma.isMaskedArray(X):
+) -> tuple[NDArray[np.bool_], _Seen | None]:
+    """Good bands with data in some pixel, and what the pixels have in these (None: all)."""
+    if X.dtype.kind != "f" and nodata is None and not is_masked(X):
         return good, None
-    some, valid = _present(X, nodata, good)
-    if not some[good].all() and some[good].any():
-        return _with_data(X, nodata, good & some)  # pixels need no data in empty bands
-    return good & some, None if valid.all() else valid
+    seen = _look(X, nodata, good)
+    if not seen.some[good].all() and seen.some[good].any():
+        return _with_data(X, nodata, good & seen.some)  # pixels need no data in empty bands
+    lacking = (seen.holes | seen.marks).any()
+    return good & seen.some, seen if lacking else None
 
 
-def _present(
-    X: Any, nodata: float | None, good: NDArray[np.bool_]
-) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Bands with data in some pixel, and pixels with data in all good bands."""
+def _look(X: Any, nodata: float | None, good: NDArray[np.bool_]) -> _Seen:
+    """One pass over the data."""
     m, n = X.shape
     if is_lazy(X):
         from dask.base import compute
 
-        lost = X.map_blocks(_lost, nodata, dtype=bool, meta=np.empty((0, 0), bool))
-        some, valid = compute(~lost.all(axis=1), ~lost[good].any(axis=0))
-        return some, valid
-    some, valid = np.zeros(m, dtype=bool), np.ones(n, dtype=bool)
-    step = max(1, _BLOCK // m)
-    for start in range(0, n, step):
-        cols = slice(start, start + step)
-        lost = _lost(X[:, cols], nodata)
-        some |= ~lost.all(axis=1)
-        valid[cols] = ~lost[good].any(axis=0)
-    return some, valid
+        as_bools: dict[str, Any] = {"dtype": bool, "meta": np.empty((0, 0), bool)}
+        gone, marked = X.map_blocks(_gone, **as_bools), X.map_blocks(_marked, nodata, **as_bools)
+        lost = gone | marked
+        parts = (~lost.all(axis=1), lost[good].all(axis=0), gone[good].any(axis=0))
+        return _Seen(*compute(*parts, marked[good].any(axis=0)))
+    seen = _Seen(np.zeros(m, dtype=bool), *(np.zeros(n, dtype=bool) for _ in range(3)))
+    for columns, block in blocks(X):
+        gone, marked = _gone(block), _marked(block, nodata)
+        lost = gone | marked
+        np.logical_or(seen.some, ~lost.all(axis=1), out=seen.some)
+        seen.empty[columns] = lost[good].all(axis=0)
+        seen.holes[columns] = gone[good].any(axis=0)
+        seen.marks[columns] = marked[good].any(axis=0)
+    return seen
+
+
+def _gone(X: Any) -> NDArray[np.bool_]:
+    """Where entries are masked or NaN."""
+    values = np.asarray(X)
+    gone = np.isnan(values) if values.dtype.kind == "f" else np.zeros(values.shape, dtype=bool)
+    return gone | np.ma.getmaskarray(X) if np.ma.isMaskedArray(X) else gone
+
+
+def _marked(X: Any, nodata: float | None) -> NDArray[np.bool_]:
+    """Where entries have the no-data value."""
+    values = np.asarray(X)
+    return np.zeros(values.shape, dtype=bool) if nodata is None else values == nodata
+
+
+def _without(X: NDArray, missing: float) -> NDArray:
+    """NaN where entries have the value of missing ones."""
+    return np.where(_marked(X, missing), np.float32(np.nan), X)
+
+
+def _kept(
+    X: Any, seen: _Seen, nodata: float | None, good: NDArray[np.bool_], gaps: bool
+) -> tuple[NDArray[np.bool_], float | None, list[str]]:
+    """Pixels to keep, the value of entries that are missing in them, and what to say of it.
+
+    The no-data value in some bands of a pixel alone is a dark pixel's where the data reach it, and
+    else no value at all.
+    """
+    partly = seen.marks & ~seen.empty
+    ordinary = bool(partly.any()) and nodata is not None and _is_reached(X, nodata, good)
+    lacking = (seen.holes if ordinary else seen.holes | seen.marks) & ~seen.empty
+    notes = []
+    n = len(partly)
+    if seen.empty.any():
+        notes.append(f"{seen.empty.sum()} of {n} pixels have no data and are left out.")
+    if ordinary:
+        notes.append(
+            f"{partly.sum()} of {n} pixels have the no-data value {nodata:g} in some bands only, "
+            f"where it is kept as a value."
+        )
+    if lacking.any():
+        way = "is kept" if gaps else "is fitted with --weights observed"
+        left = "" if gaps else " and are left out"
+        notes.append(
+            f"{lacking.sum()} of {n} pixels lack some of their bands{left}; what they have {way}."
+        )
+    valid = ~seen.empty if gaps else ~(seen.empty | lacking)
+    missing = nodata if gaps and not ordinary and partly.any() else None
+    return valid, missing, notes
+
+
+def _is_reached(X: Any, nodata: float, good: NDArray[np.bool_]) -> bool:
+    """Whether a value lies between zero and the data's extremes, itself apart."""
+    if nodata == 0:
+        return True
+    parts = [X[good].compute()] if is_lazy(X) else (block[good] for _, block in blocks(X))
+    for block in parts:
+        values = np.asarray(block)
+        beyond = values < nodata if nodata < 0 else values > nodata
+        if np.any(beyond & ~_gone(block)):
+            return True
+    return False
 
 
 def is_lazy(A: Any) -> bool:
     """Whether an array is one of Dask's, which is not loaded here."""
     kind = as_foreign(A)
     return isinstance(kind, Foreign) and kind.lazy
-
-
-def _lost(X: Any, nodata: float | None) -> NDArray[np.bool_]:
-    """Where entries are masked, NaN or equal to the no-data value."""
-    values = np.asarray(X.data if np.ma.isMaskedArray(X) else X)
-    lost = np.isnan(values) if values.dtype.kind == "f" else np.zeros(values.shape, dtype=bool)
-    if nodata is not None:
-        lost |= values == nodata
-    return lost | np.ma.getmaskarray(X) if np.ma.isMaskedArray(X) else lost
 
 
 def _of_bands(layout: Layout, good: NDArray[np.bool_], waves: NDArray[np.float64] | None) -> Layout:

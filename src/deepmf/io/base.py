@@ -5,13 +5,16 @@ from __future__ import annotations
 import importlib
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar, Literal, NamedTuple
+
+import numpy as np
 
 from deepmf.archives import UnreadableError as UnreadableError
 from deepmf.dataset import Dataset
 from deepmf.factorization import Factorization
+from deepmf.layout import Layout
 
 _TEXTS = ("variable", "wavelengths", "bad_bands", "features", "samples", "index", "drop")
 _ANSWERS = {"rows": ("features", "samples"), "bands": ("first", "last"), "order": ("C", "F")}
@@ -39,7 +42,7 @@ class Reading:
         Bands to leave out, numbered from 1: ``"1-3,103,148-166"``; ``"none"`` keeps those that the
         file itself marks.
     nodata : float
-        The value of pixels without data.
+        The value of pixels without data, in all their bands.
     features, samples : path
         A text file with one name per line for each feature or sample, a ``.npy`` file, or an array
         in an archive, ``names.npz:terms``.
@@ -48,7 +51,8 @@ class Reading:
     drop : str
         Columns of a table to leave out, ``"segment,city"``.
     gaps : bool
-        Whether empty cells of a table are missing entries, NaN in X, for ``weights="observed"``.
+        Whether entries that a table or some pixels of a scene lack are NaN in X, for
+        ``weights="observed"``. Default: such a table is refused, such pixels are left out.
     """
 
     variable: str | None = None
@@ -81,6 +85,14 @@ class Reading:
         if self.image is not None and not (len(self.image) == 2 and min(self.image) > 0):
             raise UnreadableError(f"image must be rows and cols, got {self.image!r}.")
 
+    def but(self, **answers: Any) -> Reading:
+        """The same with other answers."""
+        for name in answers:
+            if name not in self.__dataclass_fields__:
+                known = ", ".join(self.__dataclass_fields__)
+                raise TypeError(f"A file is not read by {name!r}; there are {known}.")
+        return replace(self, **answers)
+
 
 class Variable(NamedTuple):
     """An array inside a file."""
@@ -107,6 +119,10 @@ class Format(ABC):
     @abstractmethod
     def write(self, folder: Path, f: Factorization, names: Sequence[Sequence[str]]) -> None:
         """Write each layer's codes into a new folder; ``names`` are the components' per layer."""
+
+    def write_map(self, folder: Path, name: str, values: Any, layout: Layout) -> None:
+        """Write one value per pixel of a scene as a picture; of NumPy's kind by default."""
+        np.save(folder / f"{name}.npy", layout.image(values))
 
     def variables(self, path: Path) -> list[Variable]:
         """The arrays a file holds, where it may hold several."""

@@ -20,8 +20,8 @@ def choose(
     if asked is not None:
         if asked in [v.name for v in found]:
             return asked
-        raise UnreadableError(f"{path} has no variable {asked!r}; it has {_list(found)}.")
-    big = [v for v in found if len(v.shape) in (2, 3) and min(v.shape) > 1 and _numeric(v.dtype)]
+        raise UnreadableError(f"{path} has no variable {asked!r}; it has {list_of(found)}.")
+    big = [v for v in found if len(v.shape) in (2, 3) and min(v.shape) > 1 and is_numeric(v.dtype)]
     for name in preferred:
         if name in [v.name for v in big]:
             return name
@@ -29,20 +29,28 @@ def choose(
     if len(big) == 1 or len(cubes) == 1:  # one cube among matrices: these are maps or spectra
         return (cubes or big)[0].name
     if not big:
-        raise UnreadableError(f"{path} holds no matrix or cube of numbers, only {_list(found)}.")
-    raise UnreadableError(
-        f"{path} holds several matrices: {_list(big)}. Say which one is the data with --variable."
+        raise UnreadableError(f"{path} holds no matrix or cube of numbers, only {list_of(found)}.")
+    raise several(path, big)
+
+
+def several(path: Path, found: Sequence[Variable]) -> UnreadableError:
+    """What to say where a file leaves the choice."""
+    return UnreadableError(
+        f"{path} holds several matrices: {list_of(found)}. Say which one is the data with "
+        f"--variable."
     )
 
 
-def _numeric(dtype: str) -> bool:
+def is_numeric(dtype: str) -> bool:
+    """Whether NumPy's type of this name is one of real numbers."""
     try:
         return np.dtype(dtype).kind in "buif"
     except TypeError:  # a cell or the like, which NumPy does not know
         return False
 
 
-def _list(found: Sequence[Variable]) -> str:
+def list_of(found: Sequence[Variable]) -> str:
+    """Names, sizes and types of some variables."""
     shown = [f"{v.name} ({_size(v)} {v.dtype})" for v in found[:_MOST]]
     more = [f"{len(found) - _MOST} more"] if len(found) > _MOST else []
     return ", ".join([*shown, *more]) or "nothing"

@@ -48,7 +48,7 @@ class Envi(Format):
         layout = Layout(header={"format": self.name, "envi": kept})
         if is_library(header):
             layout = replace(layout, samples=names_array(listed(header, "spectra names")))
-            spectra = cube[:, :, 0]
+            spectra = cube[:, :, 0] / np.float32(scale_factor(path, header))
             return from_matrix(
                 path, spectra, reading, rows="samples", wavelengths=waves, layout=layout
             )
@@ -64,6 +64,7 @@ class Envi(Format):
             wavelengths=waves,
             bad=_bad(path, header, m),
             nodata=_number(path, header, "data ignore value"),
+            factor=scale_factor(path, header),
             layout=layout,
         )
 
@@ -71,12 +72,21 @@ class Envi(Format):
         """See `Format.write`: ``fractions-layer-l.hdr`` and ``.img``, a band per component."""
         if f.layout.kind != "scene":
             return write_codes(folder, f)
-        kept = f.layout.header.get("envi", {})
         for layer in range(1, f.depth + 1):
             kind, _, text = found = amounts(f, layer)
-            bands = {"band names": braced(names[layer - 1]), "data ignore value": "nan"}
-            said = {"description": braced([text]), **bands, **kept}
-            write_raw(folder / f"{kind}-layer-{layer}.img", found.maps(f.layout), said)
+            path = folder / f"{kind}-layer-{layer}.img"
+            self._save(path, found.maps(f.layout), names[layer - 1], f.layout, text)
+
+    def write_map(self, folder: Path, name: str, values: Any, layout: Layout) -> None:
+        """See `Format.write_map`: ``name.hdr`` and ``.img``."""
+        self._save(folder / f"{name}.img", layout.image(values)[None], [name], layout)
+
+    def _save(
+        self, path: Path, bands: NDArray, names: Sequence[str], layout: Layout, text: str = ""
+    ) -> None:
+        said = {"description": braced([text])} if text else {}
+        said |= {"band names": braced(names), "data ignore value": "nan"}
+        write_raw(path, bands, {**said, **layout.header.get("envi", {})})
 
 
 def open_raw(path: Path) -> tuple[Header, NDArray]:
@@ -138,6 +148,16 @@ def wavelengths(header: Header) -> NDArray[np.float64] | None:
     except ValueError:
         return None
     return None if (unit or "").lower() == "index" else as_wavelengths(values, unit)
+
+
+def scale_factor(path: Path, header: Header) -> float:
+    """What stored values are divided by to give reflectances; 1 where nothing is said."""
+    factor = _number(path, header, "reflectance scale factor", 1.0)
+    if factor is None or not 0 < factor < np.inf:
+        raise UnreadableError(
+            f"{path} says reflectance scale factor = {factor}; expected a positive number."
+        )
+    return factor
 
 
 def is_library(header: Header) -> bool:

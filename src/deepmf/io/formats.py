@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from deepmf.dataset import Dataset
 from deepmf.io.base import Format, Reading, UnreadableError, Variable
@@ -46,7 +47,7 @@ def format_of(path: str | os.PathLike[str]) -> Format:
     raise UnreadableError(f"{os.fspath(path)!r} has no suffix that deepmf knows. It reads {known}.")
 
 
-def read(path: str | os.PathLike[str], reading: Reading = _USUAL) -> Dataset:
+def read(path: str | os.PathLike[str], reading: Reading = _USUAL, **answers: Any) -> Dataset:
     """The data in a file, features x samples, with the layout the file knows.
 
     Parameters
@@ -55,7 +56,30 @@ def read(path: str | os.PathLike[str], reading: Reading = _USUAL) -> Dataset:
         Its suffix says the format.
     reading : Reading
         Answers to what the file leaves open.
+    **answers
+        The same by name, each an attribute of `Reading` and an option of the command line:
+        ``variable`` (which of several arrays), ``rows`` (of a matrix: ``"features"`` or
+        ``"samples"``), ``bands`` (the spectral axis of a cube: ``"first"`` or ``"last"``),
+        ``image`` (rows and cols of the picture that a matrix makes), ``order`` (of its pixels:
+        ``"C"`` or ``"F"``), ``wavelengths`` (a file), ``bad_bands`` (as ``"1-3,103"``), ``nodata``
+        (a value), ``features`` and ``samples`` (files of names), ``index`` and ``drop`` (columns of
+        a table), ``gaps`` (keep what is partly missing, with NaN, for ``weights="observed"``).
+
+    Returns
+    -------
+    Dataset
+        To be given to `factorize` or `DeepMF`; its ``notes`` say what was chosen and left out.
+
+    Examples
+    --------
+    >>> import numpy as np, os, tempfile
+    >>> from deepmf.io import read
+    >>> path = os.path.join(tempfile.mkdtemp(), "cube.npy")
+    >>> np.save(path, np.ones((6, 4, 5)))
+    >>> read(path, bands="first", bad_bands="1-2").X.shape
+    (4, 20)
     """
+    reading = reading.but(**answers)
     file = _inside(Path(path))
     with _whole(file) as kind:
         if reading.variable is not None and type(kind).variables is Format.variables:

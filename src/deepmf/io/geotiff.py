@@ -57,22 +57,33 @@ class GeoTiff(Format):
 
     def write(self, folder: Path, f: Factorization, names: Sequence[Sequence[str]]) -> None:
         """See `Format.write`: ``fractions-layer-l.tif``, a band per component, NaN without data."""
+        for layer in range(1, f.depth + 1):
+            kind, _, text = found = amounts(f, layer)
+            path = folder / f"{kind}-layer-{layer}.tif"
+            self._save(path, found.maps(f.layout), names[layer - 1], f.layout, text)
+
+    def write_map(self, folder: Path, name: str, values: Any, layout: Layout) -> None:
+        """See `Format.write_map`: ``name.tif``."""
+        self._save(folder / f"{name}.tif", layout.image(values)[None], [name], layout)
+
+    def _save(
+        self, path: Path, maps: NDArray, names: Sequence[str], layout: Layout, text: str = ""
+    ) -> None:
         rasterio = need("rasterio", "cubes", "Writing GeoTIFF files")
-        header, place = f.layout.header, dict(_KIND)
+        header, place = layout.header, dict(_KIND)
         if "crs" in header:
             place["crs"] = rasterio.CRS.from_wkt(header["crs"])
         if "transform" in header:
             place["transform"] = rasterio.Affine(*header["transform"])
-        for layer in range(1, f.depth + 1):
-            kind, _, text = found = amounts(f, layer)
-            bands = found.maps(f.layout).astype(np.float32)
-            size = dict(zip(("count", "height", "width"), bands.shape))
-            with _quiet(rasterio), rasterio.MemoryFile() as memory:  # GDAL is silent on full disks
-                with memory.open(**place, **size) as file:
-                    file.write(bands)
-                    file.descriptions = tuple(names[layer - 1])
+        bands = maps.astype(np.float32)
+        size = dict(zip(("count", "height", "width"), bands.shape))
+        with _quiet(rasterio), rasterio.MemoryFile() as memory:  # GDAL is silent on full disks
+            with memory.open(**place, **size) as file:
+                file.write(bands)
+                file.descriptions = tuple(names)
+                if text:
                     file.update_tags(TIFFTAG_IMAGEDESCRIPTION=text)
-                (folder / f"{kind}-layer-{layer}.tif").write_bytes(memory.getbuffer())
+            path.write_bytes(memory.getbuffer())
 
 
 @contextmanager
@@ -92,7 +103,10 @@ def _values(file: Any, bands: Sequence[int]) -> tuple[Any, float | None]:
     if (scales != 1).any() or (offsets != 0).any():
         lost = np.isnan(cube) if nodata is None else cube == nodata
         cube = (cube * scales[:, None, None] + offsets[:, None, None]).astype(np.float32)
-        cube[lost], nodata = np.nan, None
+        if nodata is not None and (scales == scales[0]).all() and (offsets == offsets[0]).all():
+            nodata = float(np.float32(nodata * scales[0] + offsets[0]))
+        else:
+            cube[lost], nodata = np.nan, None
     if any(flag.name == "per_dataset" for flags in file.mask_flag_enums for flag in flags):
         lost = np.broadcast_to(file.dataset_mask() == 0, cube.shape)
         cube = np.ma.masked_array(cube, lost)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
@@ -17,13 +19,23 @@ from deepmf.dataset import Dataset
 from deepmf.factorization import Factorization
 from deepmf.io.arrange import amounts
 from deepmf.io.base import Format, Reading, UnreadableError, Variable, need
-from deepmf.io.choose import choose
-from deepmf.io.dataarrays import arrange, codes_to_dataarray, from_dataarray, plain
+from deepmf.io.choose import choose, is_numeric, several
+from deepmf.io.dataarrays import (
+    arrange,
+    codes_to_dataarray,
+    from_dataarray,
+    has_pictures,
+    plain,
+)
 from deepmf.io.hdf5 import check_hdf5
 from deepmf.io.mat import begins, is_hdf5
+from deepmf.layout import Layout
 
 if TYPE_CHECKING:
     import xarray
+
+_MASKS = {"mask", "masks", "flag", "flags", "quality", "qa", "qc", "scl", "cloud", "clouds"}
+"""Words in names of arrays that mark pixels."""
 
 Groups = dict[str, "xarray.Dataset"]
 
@@ -40,9 +52,8 @@ class NetCdf(Format):
     def read(self, path: Path, reading: Reading) -> Dataset:
         """See `Format.read`."""
         with self._groups(path) as groups:
-            name = choose(path, _variables(groups), reading.variable)
-            group, _, variable = name.rpartition("/")
-            da = _beside(groups[f"/{group}"][variable], groups)
+            name = _chosen(path, groups, reading.variable)
+            da = _beside(_array(groups, name), groups)
             data = arrange(path, da, reading)
             header = {"format": self.name, "attrs": plain(groups["/"].attrs)}
         return replace(data, layout=replace(data.layout, header={**data.layout.header, **header}))
@@ -56,15 +67,25 @@ class NetCdf(Format):
         """See `Format.write`: ``fractions-layer-l``, with the input's coordinates."""
         for layer in range(1, f.depth + 1):
             kind, values, text = amounts(f, layer)
-            da = codes_to_dataarray(values.astype(np.float32), f.layout, names[layer - 1])
-            ds = da.rename(kind).assign_attrs(long_name=text).to_dataset()
-            ds.attrs = dict(f.layout.header.get("attrs", {}))
-            self._save(ds, folder / f"{kind}-layer-{layer}{self.suffix}")
+            codes = codes_to_dataarray(values.astype(np.float32), f.layout, names[layer - 1])
+            da = codes.rename(kind).assign_attrs(long_name=text)
+            da.encoding = codes.encoding
+            self._save(da, f.layout, folder / f"{kind}-layer-{layer}{self.suffix}")
 
-    def _save(self, ds: xarray.Dataset, path: Path) -> None:
-        for name in ds.data_vars:
-            ds[name].encoding["zlib"] = True
-        ds.to_netcdf(path, engine="h5netcdf")
+    def write_map(self, folder: Path, name: str, values: Any, layout: Layout) -> None:
+        """See `Format.write_map`."""
+        codes = np.asarray(values, dtype=np.float32)[None]
+        whole = codes_to_dataarray(codes, layout, [name])
+        da = whole.isel(component=0, drop=True).rename(name)
+        da.encoding = whole.encoding
+        self._save(da, layout, folder / f"{name}{self.suffix}")
+
+    def _save(self, da: xarray.DataArray, layout: Layout, path: Path) -> None:
+        da.encoding["zlib"] = True
+        self._file(da, layout).to_netcdf(path, engine="h5netcdf")
+
+    def _file(self, da: xarray.DataArray, layout: Layout) -> xarray.Dataset:
+        return da.to_dataset().assign_attrs(layout.header.get("attrs", {}))
 
     @contextmanager
     def _groups(self, path: Path) -> Iterator[Groups]:
@@ -108,8 +129,8 @@ class Zarr(NetCdf):
                 f"xarray's to_zarr writes ({type(error).__name__})."
             ) from error
 
-    def _save(self, ds: xarray.Dataset, path: Path) -> None:
-        ds.to_zarr(path, mode="w", zarr_format=2, consolidated=True)
+    def _save(self, da: xarray.DataArray, layout: Layout, path: Path) -> None:
+        self._file(da, layout).to_zarr(path, mode="w", zarr_format=2, consolidated=True)
 
 
 def _check_store(path: Path) -> None:
@@ -139,6 +160,33 @@ def _variables(groups: Groups) -> list[Variable]:
                 shape = tuple(size for size in shape if size > 1)
             found.append(Variable(f"{group}/{name}".lstrip("/"), shape, str(array.dtype)))
     return found
+
+
+def _chosen(path: Path, groups: Groups, asked: str | None) -> str:
+    """The variable asked for, the largest cube of pictures, or the only matrix; never a mask."""
+    found = [v for v in _variables(groups) if asked is not None or not _is_mask(groups, v)]
+    cubes = [v for v in found if is_numeric(v.dtype) and has_pictures(_array(groups, v.name))]
+    if asked is None and cubes:
+        largest = max(math.prod(v.shape) for v in cubes)
+        found = [v for v in cubes if math.prod(v.shape) == largest]
+        if len(found) > 1:
+            raise several(path, found)
+        return found[0].name
+    return choose(path, found, asked)
+
+
+def _array(groups: Groups, name: str) -> xarray.DataArray:
+    group, _, variable = name.rpartition("/")
+    return groups[f"/{group}"][variable]
+
+
+def _is_mask(groups: Groups, variable: Variable) -> bool:
+    """Whether an array holds marks of pixels rather than data."""
+    flags = {"flag_values", "flag_masks", "flag_meanings"} & set(
+        _array(groups, variable.name).attrs
+    )
+    words = re.split(r"[^a-z]+", variable.name.rpartition("/")[2].lower())
+    return variable.dtype == "bool" or bool(flags) or not _MASKS.isdisjoint(words)
 
 
 def _beside(da: xarray.DataArray, groups: Groups) -> xarray.DataArray:

@@ -102,6 +102,12 @@ class Mat(Format):
                 out["wavelengths"] = f.layout.wavelengths[:, None]
             savemat(folder / f"codes-layer-{layer}.mat", out, do_compression=True)
 
+    def write_map(self, folder: Path, name: str, values: Any, layout: Layout) -> None:
+        """See `Format.write_map`: ``name.mat`` with rows x cols of that name."""
+        from scipy.io import savemat
+
+        savemat(folder / f"{name}.mat", {name: layout.image(values)}, do_compression=True)
+
 
 def load(path: Path, names: Collection[str] | None = None) -> dict[str, Any]:
     """Variables by name: numbers, and cells of text. Objects, functions and the like are left out.

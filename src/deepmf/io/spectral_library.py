@@ -12,7 +12,15 @@ from numpy.typing import NDArray
 from deepmf.factorization import Factorization
 from deepmf.io.arrange import components
 from deepmf.io.base import UnreadableError
-from deepmf.io.envi import braced, is_library, listed, open_raw, wavelengths, write_raw
+from deepmf.io.envi import (
+    braced,
+    is_library,
+    listed,
+    open_raw,
+    scale_factor,
+    wavelengths,
+    write_raw,
+)
 
 
 class Library(NamedTuple):
@@ -28,7 +36,7 @@ def read_library(path: Path) -> Library:
     header, cube = open_raw(path)
     if not is_library(header) or cube.shape[2] != 1:
         raise UnreadableError(f"{path} is an ENVI picture; expected an ENVI spectral library.")
-    W = cube[:, :, 0].T.astype(np.float64)
+    W = cube[:, :, 0].T.astype(np.float64) / scale_factor(path, header)
     names = listed(header, "spectra names") or []
     if len(names) != W.shape[1]:
         names = [str(k + 1) for k in range(W.shape[1])]

@@ -260,7 +260,11 @@ class ColumnPanels(Panels):
     def dot(self, G: Array, index: NDArray[np.intp] | None = None) -> Array:
         """See `Panels.dot`."""
         if index is not None:
-            return G.T @ self._some(index)
+            out = np.empty((G.shape[1], len(index)))
+            for start in range(0, len(index), self.width):  # not all of them in memory at once
+                some = index[start : start + self.width]
+                out[:, start : start + len(some)] = G.T @ self._some(some)
+            return out
         out = np.empty((G.shape[1], self.shape[1]))
         Gt = G.T.astype(self.dtype, copy=False)
         for cols, P in self._panels():

@@ -9,6 +9,7 @@ from scipy import sparse
 
 from deepmf.factorization import Factorization
 from deepmf.io.containers import as_dataset
+from deepmf.stored import Stored, as_stored
 
 if TYPE_CHECKING:
     from deepmf.estimators import DeepMF
@@ -33,5 +34,7 @@ def data_of(given: Factorization | DeepMF, X: Any) -> Any:
     data = as_dataset(X, "features" if columns else "samples")
     if data is not None:
         return data.X
-    M: Any = X if X is None or sparse.issparse(X) else np.asarray(X)
+    M: Any = as_stored(X) if columns else X
+    if not (M is None or sparse.issparse(M) or isinstance(M, Stored)):
+        M = np.asarray(M)
     return M if columns or M is None else M.T

@@ -25,6 +25,7 @@ from deepmf.plots.style import (
 )
 from deepmf.plots.texts import shorten
 from deepmf.quadratic import Array
+from deepmf.stored import Stored, as_stored
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -62,6 +63,13 @@ def relative_residual(f: Factorization | DeepMF, X: Any, layer: int = 1) -> Arra
     array of n floats
         0 where x_j and W_l h_j are zero, infinity where only x_j is.
     """
+    squares, norms2 = squared_residuals(f, X, layer)
+    ratio = np.sqrt(squares / np.where(norms2 > 0, norms2, 1))
+    return np.where(norms2 > 0, ratio, np.where(squares > 0, np.inf, 0.0))
+
+
+def squared_residuals(f: Factorization | DeepMF, X: Any, layer: int = 1) -> tuple[Array, Array]:
+    """||x_j - W_l h_j||^2 and ||x_j||^2 for every column, see `relative_residual`."""
     data, f = data_of(f, X), fit_of(f)
     W, H = f.basis(layer), f.codes(layer)
     if data.shape != (len(W), H.shape[1]):
@@ -69,19 +77,18 @@ def relative_residual(f: Factorization | DeepMF, X: Any, layer: int = 1) -> Arra
             f"X has shape {data.shape}, but the factorization was fitted to {len(W)} x "
             f"{H.shape[1]}: pass the data it was fitted to, columns being samples."
         )
-    squares, norms2 = _sparse_squares(data, W, H) if sparse.issparse(data) else _squares(data, W, H)
-    ratio = np.sqrt(squares / np.where(norms2 > 0, norms2, 1))
-    return np.where(norms2 > 0, ratio, np.where(squares > 0, np.inf, 0.0))
+    return _sparse_squares(data, W, H) if sparse.issparse(data) else _squares(data, W, H)
 
 
-def _squares(X: Array, W: Array, H: Array) -> tuple[Array, Array]:
+def _squares(X: Any, W: Array, H: Array) -> tuple[Array, Array]:
     """||x - W h||^2 and ||x||^2 per column."""
-    n = X.shape[1]
+    X, n = as_stored(X), X.shape[1]
     squares, norms2 = np.empty(n), np.empty(n)
     step = max(1, _BLOCK // len(W))
     for start in range(0, n, step):
-        cols = slice(start, start + step)
-        x = X[:, cols].astype(np.float64)
+        cols = slice(start, min(start + step, n))
+        part = X.columns(cols.start, cols.stop) if isinstance(X, Stored) else X[:, cols]
+        x = part.astype(np.float64)
         missing = np.isnan(x)
         x[missing] = 0
         norms2[cols] = np.einsum("ij,ij->j", x, x)

@@ -57,7 +57,7 @@ def plot_scan(scan: Scan, *, width: float = TWO_COLUMNS) -> Figure:
     axes[1].set_ylim(-0.05, 1.1)
     axes[1].set_ylabel("agreement\nbetween seeds", fontsize=NORMAL)
     _points(axes[2], x, [c.smallest for c in order], None, faces[2])
-    axes[2].set_ylim(bottom=0)
+    axes[2].set_ylim(0, 1.1 * max(c.smallest for c in order) or 1)
     axes[2].set_ylabel("smallest\nsingular value", fontsize=NORMAL)
     labels = [c.label for c in order]
     turned = max(map(len, labels)) > 3 and len(labels) > 4

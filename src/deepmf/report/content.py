@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from deepmf.factorization import Factorization
 from deepmf.history import DIVERGED
+from deepmf.io.arrange import mixture_of
 from deepmf.layout import Layout
-from deepmf.mixture import mixture
 from deepmf.quadratic import Array
 from deepmf.report.axis import Axis
 from deepmf.report.compare import Ranking, default_ranking, side_by_side, table
@@ -145,7 +145,7 @@ def _layer(
     f, layout = run.f, run.f.layout
     W = f.basis(layer)
     codes = f.codes(layer)
-    mixed = mixture(W, codes) if layout.kind == "scene" else None
+    mixed = mixture_of(f, layer)
     if mixed is not None:
         W, codes = mixed.spectra, mixed.fractions
     content: dict[str, Any] = {

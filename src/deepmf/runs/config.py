@@ -14,6 +14,7 @@ from typing import Any
 from deepmf.checkpoint import Checkpoint
 from deepmf.factorize import factorize
 from deepmf.io import Reading
+from deepmf.io.truth import truth_file
 from deepmf.names import SETTINGS, known
 
 _NOT_IN_FILES = ("X", "callbacks", "panel_size")
@@ -65,7 +66,8 @@ class Config:
     def files(self) -> list[str]:
         """What a run reads."""
         beside = [getattr(self.reading, name) for name in PATHS]
-        named = [self.path, *self.truth, self.fixed, *beside]
+        known = [truth_file(file) for file in (*self.truth, self.fixed) if file]
+        named = [self.path, *known, *beside]
         return [file for file in named if file and not file.startswith("dataset:")]
 
     def check_data(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.metadata
+import inspect
 import platform
 import warnings
 from collections.abc import Mapping, Sequence
@@ -10,9 +11,11 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
+import numpy as np
+
 from deepmf.checkpoint import Checkpoint
 from deepmf.compiling import clock
-from deepmf.constraints import Constraint, Fixed, Nonnegative
+from deepmf.constraints import Fixed
 from deepmf.dataset import Dataset, Truth
 from deepmf.datasets import catalogue
 from deepmf.factorization import Factorization
@@ -20,12 +23,17 @@ from deepmf.factorize import factorize
 from deepmf.fit import Callback, InterruptedWarning
 from deepmf.io import read
 from deepmf.io.truth import read_truth
-from deepmf.names import resolve
 from deepmf.plots.residual import relative_residual
-from deepmf.problem import check_ranks, per_layer
+from deepmf.problem import build_problem
 from deepmf.runs.config import FIT_DEFAULTS, Config, ConfigError
 from deepmf.runs.run import Run
-from deepmf.runs.scaling import scaled
+from deepmf.runs.scaling import measured, scaled
+from deepmf.stored import Stored, as_stored
+from deepmf.validation import is_sparse
+
+_OF_PROBLEM = inspect.signature(build_problem).parameters
+_UNLIKE = 100
+"""How many times as large as known components the data may be before it looks like a mistake."""
 
 _VERSIONS = ("deepmf", "numpy", "scipy", "scikit-learn", "numba")
 
@@ -45,8 +53,18 @@ def open_data(config: Config) -> Dataset:
         data = read(config.path, replace(config.reading, gaps=gaps))
     if config.truth:
         truths = [truth for file in config.truth for truth in read_truth(file, data)]
-        data = replace(data, W=[t.W for t in truths], H=[], names=[list(t.names) for t in truths])
-    return replace(data, X=scaled(data.X, config.scale))
+        data = replace(
+            data,
+            W=[t.W for t in truths],
+            H=[],
+            names=[list(t.names) for t in truths],
+            notes=[*data.notes, *(t.note for t in truths if t.note)],
+        )
+    if config.scale is None:
+        return data
+    by = measured(data.X, config.scale)
+    layout = replace(data.layout, header={**data.layout.header, "scaled_by": by})
+    return replace(data, X=scaled(data.X, config.scale, by), layout=layout)
 
 
 def execute(
@@ -70,42 +88,69 @@ def execute(
     """
     data = open_data(config) if data is None else data
     arguments: dict[str, Any] = {"random_state": 0, **config.arguments(), "checkpoint": None}
-    if config.fixed is not None:
-        arguments["constraint_W"] = _with_held(config.fixed, data, arguments)
+    notes = list(data.notes)
     began = clock()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
+        if config.fixed is not None:
+            arguments["constraint_W"], said_of_held = _with_held(config.fixed, data, arguments)
+            notes += said_of_held
         given = {**arguments, "callbacks": list(callbacks), "checkpoint": checkpoint}
         f = factorize(data.X, **given)
     f = replace(f, layout=data.layout)
     seconds = clock() - began
     truth = truth_by_layer(data, f.ranks)
     said = [w.message for w in caught if not issubclass(w.category, InterruptedWarning)]
-    notes = [*dict.fromkeys(map(str, said))]
+    notes += dict.fromkeys(map(str, said))
     if config.truth:
         notes += unused(data, truth, f.ranks)
     return Run(
         name=data.name,
         f=f,
         config=resolved(config, f, arguments).to_toml(),
-        facts=facts(config, data, seconds),
+        facts=facts(config.path, data, seconds),
         truth=truth,
         residual=relative_residual(f, data.X),
         notes=notes,
     )
 
 
-def _with_held(file: str, data: Dataset, arguments: Mapping[str, Any]) -> list[Any]:
-    """The sets of W by layer, the first with a file's components held.
+def _with_held(
+    file: str, data: Dataset, arguments: Mapping[str, Any]
+) -> tuple[list[Any], list[str]]:
+    """The sets of W by layer, the first with a file's components held; and what to say of it.
 
     These are scaled where the set asks for a scale, as for the simplex: codes make up for it.
     """
-    depth = len(check_ranks(arguments["ranks"]))
-    first, *others = per_layer("constraint_W", arguments.get("constraint_W"), depth)
-    inner: Constraint = Nonnegative() if first is None else resolve("constraint", first)
-    W = read_truth(file, data)[0].W
-    scales = inner.scales(W)
-    return [Fixed(W if scales is None else W / scales, inner), *others]
+    settings = {name: value for name, value in arguments.items() if name in _OF_PROBLEM}
+    first, *others = (layer.constraint_W for layer in build_problem(**settings).layers)
+    W, _, note = read_truth(file, data)[0]
+    notes = [note] if note else []
+    scales = first.scales(W)
+    if scales is not None:
+        notes.append(
+            f"The components held are divided by their sums, as {first!r} asks, and the codes are "
+            f"so much larger; under --constraint-W nonnegative both have the units of the file."
+        )
+        return [Fixed(W / scales, first), *others], notes
+    ratio = _typical_size(data.X) / max(_typical_size(W), np.finfo(np.float64).tiny)
+    if not 1 / _UNLIKE < ratio < _UNLIKE:
+        notes.append(
+            f"The data are about {ratio:.2g} times as large as the components held: they may be "
+            f"in other units, such as reflectances times 10000."
+        )
+    return [Fixed(W, first), *others], notes
+
+
+def _typical_size(X: Any) -> float:
+    """The median norm of some columns."""
+    some = np.unique(np.linspace(0, X.shape[1] - 1, 256).astype(np.intp))
+    if is_sparse(X):
+        columns = X.tocsc()[:, some].toarray()
+    else:
+        stored = as_stored(X)
+        columns = stored.some(some) if isinstance(stored, Stored) else np.asarray(X[:, some])
+    return float(np.median(np.sqrt(np.nansum(np.square(columns, dtype=np.float64), axis=0))))
 
 
 def truth_by_layer(data: Dataset, ranks: Sequence[int]) -> dict[int, Truth]:
@@ -143,12 +188,12 @@ def resolved(config: Config, f: Factorization, arguments: dict[str, Any]) -> Con
     return replace(config, fixed=None, fit={**FIT_DEFAULTS, **arguments, **chosen})
 
 
-def facts(config: Config, data: Dataset, seconds: float) -> dict[str, str]:
+def facts(path: str, data: Dataset, seconds: float) -> dict[str, str]:
     """Short facts about a run."""
     m, n = data.X.shape
     versions = {name: importlib.metadata.version(name) for name in _VERSIONS}
     return {
-        "data": config.path,
+        "data": path,
         "size": f"{m} features x {n} samples",
         "type": str(data.X.dtype),
         "seconds": f"{seconds:.2f}",

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from deepmf.quadratic import Array
+from deepmf.stored import Stored
 
 SCALES = {
     "tfidf": "words by documents: x_ij log((1 + n) / (1 + n_i)) + x_ij, then columns of norm 1",
@@ -17,29 +19,53 @@ SCALES = {
 """Ways to scale X (features x samples), with what they compute; n_i counts samples with word i."""
 
 
-def scaled(X: Any, how: str | None) -> Any:
-    """X scaled in one of the ways of `SCALES`; sparse stays sparse."""
+def scaled(X: Any, how: str | None, by: Mapping[str, Any] | None = None) -> Any:
+    """X scaled in one of the ways of `SCALES`; sparse stays sparse.
+
+    Parameters
+    ----------
+    X : matrix, features x samples
+    how : str, optional
+        The way; None leaves X as it is.
+    by : mapping, optional
+        What `measured` gave for other data, to scale new samples as these were.
+    """
     if how is None:
         return X
-    is_sparse = sparse.issparse(X)
+    X, thin = _counts(X, how), sparse.issparse(X)
+    by = measured(X, how) if by is None else by
+    X = X.astype(np.result_type(X.dtype, np.float32), copy=False)
+    if how == "log":
+        X = _times(X, columns=by["middle"] / _nonzero(_sums(X)))
+        return X.log1p() if thin else np.log1p(X)
+    if how == "tfidf":
+        X = _times(X, rows=np.asarray(by["rows"]))
+    squares = X.multiply(X) if thin else np.square(X)
+    return _times(X, columns=1 / np.sqrt(_nonzero(_sums(squares))))
+
+
+def measured(X: Any, how: str | None) -> dict[str, Any]:
+    """What a way of scaling takes from all samples together, as plain data."""
+    if how == "log":
+        totals = _sums(_counts(X, how))
+        return {"middle": float(np.median(totals[totals > 0])) if np.any(totals > 0) else 1.0}
+    if how == "tfidf":
+        present = np.asarray((_counts(X, how) != 0).sum(axis=1)).ravel()
+        return {"rows": (np.log((1 + X.shape[1]) / (1 + present)) + 1).tolist()}
+    return {}
+
+
+def _counts(X: Any, how: str) -> Any:
+    """X in memory, if it can be scaled so."""
+    X = np.asarray(X) if isinstance(X, Stored) else X
     if how not in SCALES:
         raise ValueError(f"scale must be one of {', '.join(SCALES)}, got {how!r}.")
     if how != "unit" and X.min() < 0:
         raise ValueError(
-            f"scale {how!r} is for counts, but the data go down to {float(X.min()):.3g}; clip them "
+            f"scale {how!r} is for counts, but the data go down to {float(X.min()):.6g}; clip them "
             f"or scale them otherwise."
         )
-    X = X.astype(np.result_type(X.dtype, np.float32), copy=False)
-    if how == "log":
-        totals = _sums(X)
-        middle = float(np.median(totals[totals > 0])) if np.any(totals > 0) else 1.0
-        X = _times(X, columns=middle / _nonzero(totals))
-        return X.log1p() if is_sparse else np.log1p(X)
-    if how == "tfidf":
-        present = np.asarray((X != 0).sum(axis=1)).ravel()
-        X = _times(X, rows=np.log((1 + X.shape[1]) / (1 + present)) + 1)
-    squares = X.multiply(X) if is_sparse else np.square(X)
-    return _times(X, columns=1 / np.sqrt(_nonzero(_sums(squares))))
+    return X
 
 
 def _sums(X: Any) -> Array:

@@ -18,7 +18,7 @@ from deepmf.factorization import Factorization
 from deepmf.files import UNREADABLE
 from deepmf.io import FORMATS
 from deepmf.io.arrange import components
-from deepmf.io.numpy_files import write_codes
+from deepmf.io.numpy_files import Npy
 from deepmf.io.spectral_library import write_library
 from deepmf.runs.run import Run
 
@@ -31,29 +31,27 @@ def save_run(folder: Path, run: Run) -> None:
 
     ``factors.npz`` (`Factorization.load` reads it) is the fit as it is; ``config.toml``,
     ``summary.json``, ``history.csv``, ``components-layer-l.csv``, ``links-layer-l.csv``, codes in
-    the input's own kind, an ENVI spectral library for spectra, ``truth.npz`` and ``residual.npy``.
-    A scene's components are in the data's units there, its codes fractions of pixels, see
-    `deepmf.mixture`.
+    the input's own kind, an ENVI spectral library for spectra, ``truth.npz`` and ``residual.npy``,
+    for a scene also in the input's own kind. A scene's components are in the data's units there,
+    and its codes are fractions of pixels, see `deepmf.mixture`.
     """
-    _check_space(folder, run.f)
+    check_space(folder, run.f)
     run.f.save(folder / "factors.npz")
     (folder / "config.toml").write_text(run.config, encoding="utf-8")
     summary = json.dumps(summarize(run), indent=2, ensure_ascii=False, allow_nan=False)
     (folder / "summary.json").write_text(summary + "\n", encoding="utf-8")
     _write_tables(folder, run)
     names = [run.names(layer) for layer in range(1, run.f.depth + 1)]
-    _write_codes(folder, run.f, names)
+    write_samples(folder, run)
     if run.f.layout.wavelengths is not None:
         write_library(folder, run.f, names)
     if run.truth:
         arrays: dict[str, Any] = {f"W{layer}": truth.W for layer, truth in run.truth.items()}
         arrays |= {f"names{layer}": np.array(truth.names) for layer, truth in run.truth.items()}
         np.savez_compressed(folder / _TRUTH, **arrays)
-    if run.residual is not None:
-        np.save(folder / _RESIDUAL, run.residual)
 
 
-def _check_space(folder: Path, f: Factorization) -> None:
+def check_space(folder: Path, f: Factorization) -> None:
     """Refuse a disk too full for factors and codes: some libraries crash when it fills up."""
     codes = sum(f.ranks) * f.H[0].shape[1] * f.H[0].itemsize
     needed, free = codes + sum(M.nbytes for M in (*f.W, *f.H)), shutil.disk_usage(folder).free
@@ -167,14 +165,17 @@ def write_table(path: Path, head: Sequence[str], rows: Iterable[Sequence[Any]]) 
         writer.writerows(rows)
 
 
-def _write_codes(folder: Path, f: Factorization, names: Sequence[Sequence[str]]) -> None:
-    """In the kind of the file the data came from."""
-    own = f.layout.header.get("format")
-    kind = next((kind for kind in FORMATS if kind.name == own), None)
-    if kind is None:
-        write_codes(folder, f)
-    else:
-        kind.write(folder, f, names)
+def write_samples(folder: Path, run: Run) -> None:
+    """Codes and residuals of the samples, in the kind of the file that they came from."""
+    f, layout = run.f, run.f.layout
+    kind = next((kind for kind in FORMATS if kind.name == layout.header.get("format")), Npy())
+    kind.write(folder, f, [run.names(layer) for layer in range(1, f.depth + 1)])
+    if run.residual is None:
+        return
+    scene = layout.kind == "scene"
+    np.save(folder / _RESIDUAL, layout.image(run.residual) if scene else run.residual)
+    if scene:
+        kind.write_map(folder, "residual", run.residual, layout)
 
 
 def _load_truth(path: Path, f: Factorization) -> dict[int, Truth]:
@@ -183,7 +184,7 @@ def _load_truth(path: Path, f: Factorization) -> dict[int, Truth]:
     arrays = load_npz(path)
     layers = sorted(int(name[1:]) for name in arrays if name.startswith("W"))
     found = {k: Truth(arrays[f"W{k}"], arrays[f"names{k}"].tolist()) for k in layers}
-    for layer, (W, names) in found.items():
+    for layer, (W, names, _) in found.items():
         if W.shape != (len(f.W[0]), len(names)) or not np.isfinite(W).all():
             raise ValueError(f"the truth of layer {layer} does not fit")
     return found
@@ -193,6 +194,8 @@ def _load_residual(path: Path, f: Factorization) -> NDArray[np.float64] | None:
     if not path.is_file():
         return None
     residual: NDArray[np.float64] = load_npy(path)
+    if f.layout.kind == "scene" and residual.shape == f.layout.image_shape:
+        residual = f.layout.values(residual)
     if residual.shape != f.H[0].shape[1:] or residual.dtype.kind != "f":
         raise ValueError(f"{path.name} has an array {residual.shape} of {residual.dtype}")
     return residual

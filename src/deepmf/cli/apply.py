@@ -1,0 +1,65 @@
+"""``deepmf apply``: other data in the terms of a run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from deepmf.cli.console import note, printable, say, sentences, table
+from deepmf.cli.options import (
+    FIT_OPTIONS,
+    READING_OPTIONS,
+    Out,
+    Overwrite,
+    Quiet,
+    absolute,
+    reading_of,
+    takes,
+)
+
+RunFolder = Annotated[Path, typer.Argument(help="The folder of a run, as deepmf fit leaves it.")]
+NewData = Annotated[str, typer.Argument(help="A file, or dataset:NAME, with the run's features.")]
+
+
+@takes({**READING_OPTIONS, **{name: FIT_OPTIONS[name] for name in ("weights", "allow_negative")}})
+def apply(
+    given: dict[str, Any],
+    run: RunFolder,
+    data: NewData,
+    out: Out = Path("deepmf-applied"),
+    overwrite: Overwrite = False,
+    quiet: Quiet = False,
+) -> None:
+    """Code other data with the components of a run, such as a second scene of the same sensor.
+
+    The file is read as the run's was, with the same bands, and scaled in the same way; options win
+    over that. The folder gets the codes of all layers and the residuals, in the format of the data,
+    and summary.json with the error of each layer.
+
+    Example: deepmf apply urban/ urban-2020.hdr -o urban-2020/
+    """
+    with sentences():
+        from deepmf.runs.apply import apply as apply_run
+        from deepmf.runs.apply import save_applied
+        from deepmf.runs.folder import check_free, new_folder
+
+        path = absolute(data)
+        check_free(out, overwrite, [run, *([] if path.startswith("dataset:") else [path])])
+        answers = vars(reading_of(given))
+        done = apply_run(run, path, answers, given["weights"], given["allow_negative"])
+        with new_folder(out, overwrite) as folder:
+            save_applied(folder, done)
+        if quiet:
+            return
+        for text in done.run.notes:
+            note(text)
+        m, n = len(done.run.f.W[0]), done.run.f.H[0].shape[1]
+        say(f"{printable(done.run.name)}: {m} features x {n} samples")
+        rows = [
+            [k, rank, 100 * error**0.5]
+            for k, (rank, error) in enumerate(zip(done.run.f.ranks, done.errors), start=1)
+        ]
+        table(["layer", "components", "relative error in %"], rows)
+        say(f"Results are in {out}.")

@@ -1,0 +1,138 @@
+"""New data coded with the components of a run."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from deepmf.dataset import Dataset
+from deepmf.factorization import Factorization
+from deepmf.io import Reading, format_of
+from deepmf.io.arrange import mixture_of
+from deepmf.io.containers import check_same_features
+from deepmf.plots.residual import relative_residual, squared_residuals
+from deepmf.runs.config import Config
+from deepmf.runs.execute import facts, open_data
+from deepmf.runs.run import Run
+from deepmf.runs.scaling import scaled
+from deepmf.runs.store import check_space, load_run, write_samples
+from deepmf.validation import check_matrix, check_sign
+
+_OF_FEATURES = ("wavelengths", "bad_bands", "nodata", "features")
+_OF_FILES = ("variable", "rows", "bands", "order", "index", "drop")
+"""Answers to how a run's data are read that hold for others, and for others of the same format."""
+
+
+@dataclass(frozen=True, eq=False)
+class Applied:
+    """A run's components on other data."""
+
+    run: Run
+    """With the codes, the layout and the residuals of these data."""
+    errors: Sequence[float]
+    """||X - W_l codes||^2 / ||X||^2 of each layer."""
+
+
+def apply(
+    folder: Path,
+    path: str,
+    answers: Mapping[str, Any] | None = None,
+    weights: str | None = None,
+    allow_negative: bool | None = None,
+) -> Applied:
+    """Code the data in a file with the components of the run in a folder.
+
+    They are read as the run's own were, with the same bands, and scaled by what was measured on
+    these.
+
+    Parameters
+    ----------
+    folder : Path
+        That of the run.
+    path : str
+        A file, or ``dataset:NAME``.
+    answers : mapping, optional
+        Answers to what the file leaves open, see `Reading`, where they are not the run's.
+    weights : str, optional
+        ``"observed"``: code samples by what is observed of them. Default: as in the run.
+    allow_negative : bool, optional
+        Accept negative data under nonnegative factors. Default: as in the run.
+    """
+    run = load_run(folder)
+    config = Config.from_toml(folder / "config.toml")
+    weights = config.fit.get("weights") if weights is None else weights
+    began = time.perf_counter()
+    reading = Reading()
+    if not path.startswith("dataset:"):
+        reading = _reading(run, config, path, answers or {})
+    data = open_data(Config(path, reading=reading, fit={"weights": weights}))
+    f, m = run.f, len(run.f.W[0])
+    check_same_features(data.layout, f.layout, data.X.shape, m)
+    data = _scaled(run, data, config.scale)
+    allow = config.fit.get("allow_negative") if allow_negative is None else allow_negative
+    if f.problem.nonnegative and not allow:
+        check_sign(check_matrix(data.X, sparse_ok=True, weights=weights))
+    codes = f.encode(data, weights=weights)
+    header = {**data.layout.header, **_spectra(f)}
+    f = replace(f, H=[codes, *f.H[1:]], layout=replace(data.layout, header=header))
+    sums = [[part.sum() for part in squared_residuals(f, data.X, k + 1)] for k in range(f.depth)]
+    done = replace(
+        run,
+        name=data.name,
+        f=f,
+        facts={"run": str(folder), **facts(path, data, time.perf_counter() - began)},
+        residual=relative_residual(f, data.X),
+        notes=list(data.notes),
+    )
+    return Applied(done, [float(left / whole) if whole else 0.0 for left, whole in sums])
+
+
+def save_applied(folder: Path, applied: Applied) -> None:
+    """Codes of all layers and residuals in the data's own kind, and ``summary.json``."""
+    run = applied.run
+    check_space(folder, run.f)
+    write_samples(folder, run)
+    layers = [
+        {"rank": rank, "components": run.names(k), "data_error": error}
+        for k, (rank, error) in enumerate(zip(run.f.ranks, applied.errors), start=1)
+    ]
+    said = {"name": run.name, "layers": layers, "notes": list(run.notes), "facts": dict(run.facts)}
+    text = json.dumps(said, indent=2, ensure_ascii=False, allow_nan=False)
+    (folder / "summary.json").write_text(text + "\n", encoding="utf-8")
+
+
+def _reading(run: Run, config: Config, path: str, answers: Mapping[str, Any]) -> Reading:
+    """As the run's data were read, with the bands that the run has."""
+    layout = run.f.layout
+    same = format_of(path).name == layout.header.get("format")
+    kept = (*_OF_FEATURES, *_OF_FILES) if same else _OF_FEATURES
+    reading = Reading(**{name: getattr(config.reading, name) for name in kept})
+    if layout.bands is not None:
+        left = np.setdiff1d(np.arange(1, layout.header["all_bands"] + 1), layout.bands)
+        reading = reading.but(bad_bands=",".join(map(str, left)))
+    return reading.but(**{name: value for name, value in answers.items() if value is not None})
+
+
+def _spectra(f: Factorization) -> dict[str, Any]:
+    """The sums of the run's spectra, so that fractions of both scenes are of the same ones."""
+    found = [mixture_of(f, layer) for layer in range(1, f.depth + 1)]
+    return {"spectra": [m.spectra.sum(axis=0).tolist() for m in found if m]} if all(found) else {}
+
+
+def _scaled(run: Run, data: Dataset, how: str | None) -> Dataset:
+    """In the way of the run, by what its own data measured."""
+    if how is None:
+        return data
+    by = run.f.layout.header.get("scaled_by")
+    if by is None:
+        raise ValueError(
+            f"The run does not say by what its data were scaled ({how}); fit it again with this "
+            f"version of deepmf."
+        )
+    return replace(data, X=scaled(data.X, how, by))

@@ -1,0 +1,169 @@
+"""Ranks of sparse data: what is told of samples that no fit has seen, and never a dense matrix."""
+
+from __future__ import annotations
+
+import tracemalloc
+
+import numpy as np
+import pytest
+from scipy import sparse
+from scipy.optimize import nnls
+
+from deepmf import factorize, scan
+from deepmf.heldout import PARTS, ROWS, Samples, completion_errors, held_out
+from deepmf.scan import _fit, _Task
+from deepmf.stored import Stored
+
+
+def counts(rank, shape=(120, 240), mean=0.18, seed=1):
+    """Poisson counts of sparse topics; about one entry in ten is not zero."""
+    rng = np.random.default_rng(seed)
+    X = rng.gamma(0.3, size=(shape[0], rank)) @ rng.gamma(0.3, size=(rank, shape[1]))
+    return sparse.csc_array(rng.poisson(mean * X / X.mean()).astype(float))
+
+
+def rows_in_parts(m):
+    return np.random.default_rng(1).permutation(m) % ROWS
+
+
+# --- the measure ---------------------------------------------------------------------------------
+
+
+@pytest.mark.filterwarnings("ignore:Layer")  # fits of which nothing else is asked
+@pytest.mark.parametrize("model", ["layer-centric", "data-centric", "multilayer"])
+@pytest.mark.parametrize("constraint", ["nonnegative", "simplex", "box"])
+def test_errors_are_those_of_the_dense_formula(model, constraint):
+    """Dense data, whose hidden rows have weight 0, are coded in another way altogether."""
+    X = counts(3, (40, 60)).toarray()
+    old, new = X[:, :45], X[:, 45:]
+    f = factorize(
+        old, [4, 2], model=model, constraint_H=constraint, init="random", random_state=0, tol=1e-3
+    )
+    parts = rows_in_parts(len(X))
+    missed = np.zeros(2)
+    for part in range(ROWS):
+        hidden = parts == part
+        H = f.encode(new, weights=np.broadcast_to(~hidden[:, None], new.shape))
+        for layer, B in enumerate((f.W[0], f.W[1] @ f.H[1])):
+            missed[layer] += np.sum(np.square(new - B @ H)[hidden])
+    got = completion_errors(f, sparse.csc_array(new), parts)
+    np.testing.assert_allclose(got, np.sqrt(missed) / np.linalg.norm(new), rtol=1e-5)
+
+
+def test_codes_are_the_best_ones_of_the_rows_that_are_known():
+    X = counts(3, (40, 60)).toarray()
+    f = factorize(X[:, :45], [4], tol=1e-3)
+    parts = rows_in_parts(len(X))
+    missed = 0.0
+    for part in range(ROWS):
+        hidden = parts == part
+        for x in X[:, 45:].T:
+            code = nnls(f.W[0][~hidden], x[~hidden])[0]
+            missed += np.sum(np.square(x - f.W[0] @ code)[hidden])
+    got = completion_errors(f, sparse.csc_array(X[:, 45:]), parts)
+    np.testing.assert_allclose(got, np.sqrt(missed) / np.linalg.norm(X[:, 45:]), rtol=1e-5)
+
+
+def test_samples_held_out_are_not_seen():
+    """Changing them changes nothing but the error."""
+    X = counts(3)
+    task = _Task(Samples(X), (3, 2), 0, 2, {"max_iter": 20, "tol": 0})
+    moved, held = X.toarray(), Samples(X).parts(0)[1] == 2
+    moved[:, held] = moved[::-1, held]
+    one, other = _fit(task), _fit(task._replace(data=Samples(sparse.csc_array(moved))))
+    np.testing.assert_array_equal(one.W[0], other.W[0])
+    assert (one.errors != other.errors).all()
+
+
+def test_every_sample_with_an_entry_is_held_out_once():
+    X = counts(3)
+    X.data[: X.indptr[50]] = 0  # written down, but no entries
+    rows, columns = Samples(X).parts(3)
+    assert np.ptp(np.bincount(rows)) <= 1
+    assert np.ptp(np.bincount(columns[columns >= 0])) <= 1
+    np.testing.assert_array_equal(columns >= 0, X.toarray().any(axis=0))
+    seen = [Samples(X).without(k, 3).X.shape[1] for k in range(10)]
+    np.testing.assert_array_equal(seen, [np.count_nonzero(columns != k) for k in range(10)])
+
+
+# --- scans ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("rank", [3, 5])
+def test_the_true_rank_of_counts_is_found(rank):
+    X = counts(rank, (150, 300))
+    s = scan(X, range(rank - 2, rank + 3), tol=1e-4)
+    assert (s.choice.ranks, s.choice.sure) == ((rank,), True)
+    assert "the error on hidden features of held-out samples" in s.choice.sentence
+    assert s.to_dict()["held_out"] == s.held_out == "hidden features of held-out samples"
+
+
+def test_counts_by_chance_give_no_rank():
+    X = sparse.csc_array(np.random.default_rng(0).poisson(0.1, (120, 240)).astype(float))
+    s = scan(X, range(1, 6), tol=1e-3)
+    assert not s.choice.sure
+    assert s.choice.sentence.startswith("Not sure: no rank tested lowers the error on hidden")
+
+
+def test_layers_constraints_and_kinds_of_numbers():
+    X = counts(3, (60, 100)).astype(np.float32)
+    few = {"folds": 2, "seeds": 2, "max_iter": 10, "tol": 0}
+    s = scan(sparse.csr_matrix(X), [2, [3, 2]], constraint_H="simplex", model="data-centric", **few)
+    assert s.candidates[1].errors.shape == (2, 2)
+    assert all(0 < c.errors.min() <= c.errors.max() < np.inf for c in s.candidates)
+    same = scan(X.tocoo(), [2, [3, 2]], constraint_H="simplex", model="data-centric", **few)
+    np.testing.assert_array_equal(s.candidates[1].errors, same.candidates[1].errors)
+    other = scan(X, [2, [3, 2]], model="data-centric", random_state=1, **few)
+    assert (other.candidates[1].errors != same.candidates[1].errors).all()
+
+
+def test_processes_change_nothing():
+    few = {"folds": 2, "seeds": 2, "max_iter": 5, "tol": 0}
+    one, two = (scan(counts(3, (60, 100)), [2, [3, 2]], jobs=jobs, **few) for jobs in (1, 2))
+    for a, b in zip(one.candidates, two.candidates):
+        np.testing.assert_allclose(a.errors, b.errors, rtol=1e-8)
+        np.testing.assert_allclose(a.agreements, b.agreements, rtol=1e-8)
+
+
+def test_nothing_is_made_dense():
+    few = {"folds": 2, "seeds": 2, "max_iter": 3, "tol": 0}
+    scan(counts(3, (60, 100)), [2, [3, 2]], **few)  # what is compiled or imported is so before
+    X = sparse.random_array((10_000, 10_000), density=5e-4, rng=0, format="csc")
+    tracemalloc.start()
+    try:
+        scan(X, [2, [3, 2]], **few)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 8 * np.prod(X.shape) / (PARTS * ROWS), "not even what is judged at a time"
+
+
+def test_a_fit_that_diverged_has_no_finite_error():
+    X = counts(3, (40, 60))
+    f = factorize(X, [3], max_iter=2, tol=0)
+    f.W[0][0] = np.nan
+    assert np.isinf(completion_errors(f, X, rows_in_parts(40))).all()
+
+
+# --- other kinds of data, and bad input ----------------------------------------------------------
+
+
+def test_data_on_disk_are_brought_into_memory():
+    X = counts(3, (30, 60)).toarray()
+    np.testing.assert_array_equal(held_out(Stored(X)).X, X)
+
+
+def test_bad_data_get_a_sentence():
+    X = counts(3, (60, 100))
+    with pytest.raises(ValueError, match=r"NaN or infinite.*Remove or fill them first\.$"):
+        scan(X * np.nan, [1, 2])
+    with pytest.raises(ValueError, match="only 12 samples that are not all zeros, too few"):
+        scan(sparse.csc_array(np.ones((60, 12))), [1, 2])
+    with pytest.raises(ValueError, match="only 4 features, too few to hold out fifths"):
+        scan(X[:4], [1, 2])
+    with pytest.raises(ValueError, match="does not use a device, got 'cuda'; leave it out"):
+        scan(X, [1, 2], device="cuda")
+    bad = X.tolil()
+    bad[5, 97] = -1
+    with pytest.raises(ValueError, match="at row 5, column 97"):
+        scan(bad, [1, 2])

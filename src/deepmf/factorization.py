@@ -119,7 +119,7 @@ class Factorization:
         return _chain(self.H[1 : self._index(layer) + 1], self.H[0])
 
     def links(self, layer: int = -1) -> Array:
-        """|H_l(i, j)| / sum_i |H_l(i, j)|: share of component i in j of the layer before.
+        """Share of each component of a layer in those of the layer before, from H_l.
 
         Parameters
         ----------

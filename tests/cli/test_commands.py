@@ -503,16 +503,16 @@ def test_partly_observed_pixels_are_fitted(cube, tmp_path):
     np.save(cube, values)
     ways = ("fit", cube, "--ranks", "3", *QUICK, "--no-report", "--overwrite", "-o", tmp_path / "a")
     said = run(*ways).stderr
-    assert "32 of 1024 pixels have no data and are left out." in said
-    assert "1 of 1024 pixels lack some of their bands and are left out" in said
+    assert "Pixels without data, left out: 32 of 1024." in said
+    assert "Pixels that lack some bands, left out: 1 of 1024; --weights observed" in said
     assert Factorization.load(tmp_path / "a/factors.npz").layout.valid.sum() == 1024 - 33
     said = run(*ways, "--weights", "observed").stderr
-    assert "1 of 1024 pixels lack some of their bands; what they have is kept." in said
+    assert "Pixels that lack some bands, kept: 1 of 1024." in said
     f = Factorization.load(tmp_path / "a/factors.npz")
     assert f.layout.valid[3, 4]
     assert f.layout.valid.sum() == 1024 - 32
     notes = json.loads((tmp_path / "a/summary.json").read_text())["notes"]
-    assert any("pixels have no data" in note for note in notes)
+    assert any("Pixels without data" in note for note in notes)
 
 
 def test_known_components_in_other_units_are_noticed(cube, tmp_path):

@@ -128,7 +128,7 @@ def test_apply_codes_a_second_scene(tmp_path, name):
     second = save(tmp_path / f"second{first.suffix}", other)
     run("fit", first, *QUICK, "-o", tmp_path / "r")
     said = run("apply", tmp_path / "r", second, "-o", tmp_path / "out")
-    assert "1 of 104 pixels have no data and are left out." in said.stderr
+    assert "Pixels without data, left out: 1 of 104." in said.stderr
     assert "relative error in %" in said.stdout
     out = {p.name for p in (tmp_path / "out").iterdir()}
     kind = "codes" if first.suffix == ".mat" else "fractions"
@@ -219,8 +219,8 @@ def test_info_says_where_a_scene_is(tmp_path):
     text = " ".join(run("info", save(tmp_path / "a.tif", cube)).output.split())
     assert "coordinates WGS 84 / UTM zone 33N" in text
     assert "pixel size 30 x 30" in text
-    assert "1 of 256 pixels have no data and are left out." in text
-    assert "1 of 256 pixels lack some of their bands and are left out" in text
+    assert "Pixels without data, left out: 1 of 256." in text
+    assert "Pixels that lack some bands, left out: 1 of 256" in text
     text = " ".join(run("info", save(tmp_path / "a.hdr", cube)).output.split())
     assert "coordinates UTM 33 North WGS-84" in text
     assert "pixel size 30 x 20" in text
@@ -237,6 +237,7 @@ def test_info_says_which_axis_is_spectral(tmp_path):
     assert "spectral one" not in run("info", tmp_path / "a.npy", "--bands", "last").output
 
 
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="the peak is read from /proc")
 def test_info_reads_a_large_file_in_blocks(tmp_path):
     """Lines of bands, which no view turns into a matrix, without taking them into memory."""
     lines, samples, bands = 600, 1000, 200
@@ -248,15 +249,14 @@ def test_info_reads_a_large_file_in_blocks(tmp_path):
     with (tmp_path / "a.img").open("wb") as file:
         file.truncate(4 * lines * samples * bands)
     code = (
-        "import resource, sys; from deepmf.cli.app import app\n"
+        "import sys; from deepmf.cli.app import app\n"
         "try: app(['info', sys.argv[1]])\n"
-        "finally: print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)"
+        "finally: print(open('/proc/self/status').read().split('VmHWM:')[1].split()[0])"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code, tmp_path / "a.hdr"], capture_output=True, text=True, check=True
-    )
+    command = [sys.executable, "-c", code, tmp_path / "a.hdr"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert "mapped, not loaded" in done.stdout
-    assert int(done.stdout.split()[-1]) < 480, done.stdout  # the file has 458 MB
+    assert int(done.stdout.split()[-1]) < 400 * 1024, done.stdout  # kB; the file has 458 MB
 
 
 # --- words ---------------------------------------------------------------------------------------

@@ -420,18 +420,15 @@ def _kept(
     notes = []
     n = len(partly)
     if seen.empty.any():
-        notes.append(f"{seen.empty.sum()} of {n} pixels have no data and are left out.")
+        notes.append(f"Pixels without data, left out: {seen.empty.sum()} of {n}.")
     if ordinary:
         notes.append(
-            f"{partly.sum()} of {n} pixels have the no-data value {nodata:g} in some bands only, "
-            f"where it is kept as a value."
+            f"Pixels with the no-data value {nodata:g} in some bands only, kept as a value there: "
+            f"{partly.sum()} of {n}."
         )
     if lacking.any():
-        way = "is kept" if gaps else "is fitted with --weights observed"
-        left = "" if gaps else " and are left out"
-        notes.append(
-            f"{lacking.sum()} of {n} pixels lack some of their bands{left}; what they have {way}."
-        )
+        how, way = ("kept", "") if gaps else ("left out", "; --weights observed keeps them")
+        notes.append(f"Pixels that lack some bands, {how}: {lacking.sum()} of {n}{way}.")
     valid = ~seen.empty if gaps else ~(seen.empty | lacking)
     missing = nodata if gaps and not ordinary and partly.any() else None
     return valid, missing, notes

@@ -123,14 +123,16 @@ def _with_held(
     These are scaled where the set asks for a scale, as for the simplex: codes make up for it.
     """
     settings = {name: value for name, value in arguments.items() if name in _OF_PROBLEM}
-    first, *others = (layer.constraint_W for layer in build_problem(**settings).layers)
+    layers = build_problem(**settings).layers
+    first, *others = (layer.constraint_W for layer in layers)
     W, _, note = read_truth(file, data)[0]
     notes = [note] if note else []
     scales = first.scales(W)
     if scales is not None:
+        way = "; constraint_W='nonnegative' keeps the units of the file"
         notes.append(
-            f"The components held are divided by their sums, as {first!r} asks, and the codes are "
-            f"so much larger; under --constraint-W nonnegative both have the units of the file."
+            f"The components held are divided by their sums, as the {first.name} asks, and the "
+            f"codes are so much larger{way if layers[0].regularizer_W is None else ''}."
         )
         return [Fixed(W / scales, first), *others], notes
     ratio = _typical_size(data.X) / max(_typical_size(W), np.finfo(np.float64).tiny)

@@ -235,6 +235,8 @@ def test_info_says_which_axis_is_spectral(tmp_path):
     assert "The last axis of its 5 x 5 x 5 array is taken as the spectral one (another" in text
     assert "--bands first" in text
     assert "spectral one" not in run("info", tmp_path / "a.npy", "--bands", "last").output
+    np.savez(tmp_path / "b.npz", X=CUBE, wavelengths=WAVES)  # which settle it
+    assert "spectral one" not in run("info", tmp_path / "b.npz").output
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="the peak is read from /proc")

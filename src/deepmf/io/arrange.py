@@ -93,7 +93,8 @@ def from_cube(
             order, X = "C", Flat(cube)
     layout = replace(layout, image_shape=(rows, cols), order=order, pixels="columns")
     data = _scene(path, X, reading, wavelengths, bad, nodata, layout, factor)
-    if axis is not None or reading.bands is not None:
+    count = _listed(reading, wavelengths)
+    if axis is not None or reading.bands is not None or shape.count(count) == 1:
         return data
     said = f"The {('first', 'second', 'last')[place]} axis of its {times(shape)} array is taken as"
     tie = " (another is as long)" if shape.count(m) > 1 else ""

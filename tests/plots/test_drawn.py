@@ -378,6 +378,6 @@ def test_scans_show_every_candidate_with_its_spread():
     for ax in (errors, agreement, volume):
         np.testing.assert_allclose([p.get_x() for p in ax.patches], places)
     said = [text.get_text() for text in fig.legends[0].get_texts()]
-    assert said[0] == "what the choice is about"
+    assert said[0] == "ranks to take, or to choose between"
     assert said[1].startswith("agreement 0.95")
     assert "duplicate or empty" in said[2]

@@ -101,6 +101,8 @@ def show_layers(run: Run) -> None:
 
 def _cell(value: object) -> str:
     if isinstance(value, float):
+        if 0.1 <= abs(value) < 100:
+            return f"{value:.2f}"
         return f"{value:.3g}" if value < 1000 else f"{value:.0f}"
     return printable(str(value))
 

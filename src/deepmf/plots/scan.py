@@ -16,7 +16,10 @@ if TYPE_CHECKING:
 
     from deepmf.scan import Scan
 
-_CHOICE, _HOLLOW = "what the choice is about", "duplicate or empty components"
+_CHOICE, _HOLLOW = "ranks to take, or to choose between", "duplicate or empty components"
+
+_WIDE = 5.5
+"""Inches: a legend in one line needs them."""
 
 _INCHES = 0.45
 """For each candidate."""
@@ -78,7 +81,7 @@ def plot_scan(scan: Scan, *, width: float = TWO_COLUMNS) -> Figure:
         list(legend.values()),
         list(legend),
         loc="outside upper center",
-        ncols=3,
+        ncols=3 if fig.get_figwidth() > _WIDE else 1,
         fontsize=SMALL,
         frameon=False,
     )

@@ -42,6 +42,7 @@ numpydoc_show_class_members = False
 autodoc_typehints = "none"
 suppress_warnings = ["config.cache", "myst.xref_missing"]
 
+templates_path = ["_templates"]
 html_theme = "pydata_sphinx_theme"
 html_title = "deepmf"
 html_static_path = ["_static"]
@@ -49,11 +50,11 @@ html_css_files = ["site.css"]
 html_theme_options = {
     "show_prev_next": False,
     "navbar_align": "left",
-    "header_links_before_dropdown": 6,
+    "header_links_before_dropdown": 9,
     "navigation_with_keys": False,
     "secondary_sidebar_items": ["page-toc"],
 }
-html_sidebars = {"index": []}
+html_sidebars = {page: [] for page in ("index", "tutorial", "choosing", "files")}
 
 sphinx_gallery_conf = {
     "examples_dirs": "../examples/gallery",

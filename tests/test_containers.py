@@ -348,3 +348,14 @@ def test_sparse_samples(kind):
     assert fitted.reconstruction_err_ == pytest.approx(plain.reconstruction_err_, rel=1e-4)
     with pytest.raises(ValueError, match=r"Negative .* at row 0, column 0"):
         fitted.transform(kind(COUNTS - 2 * (np.arange(140).reshape(20, 7) == 0) * (1 + COUNTS)))
+
+
+@pytest.mark.parametrize("weights", [None, "observed"])
+def test_pixels_of_a_cube_that_lack_some_bands(weights):
+    da = xr.DataArray(np.random.default_rng(0).random((6, 4, 5)), dims=("band", "y", "x"))
+    da[2, 1, 1] = da[:, 3, 3] = np.nan
+    maps = model(weights=weights).fit_transform(da)
+    lost = np.argwhere(np.isnan(maps.to_numpy()[0])).tolist()
+    assert lost == ([[3, 3]] if weights else [[1, 1], [3, 3]])
+    f = factorize(da, [2], weights=weights, **SHORT)
+    assert f.layout.valid.sum() == 20 - len(lost)

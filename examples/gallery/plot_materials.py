@@ -23,7 +23,7 @@ for layer in (1, 2, 3):
     print(f"layer {layer}: {match(scene.W[layer - 1], f.basis(layer)).mean:.2f}")
 
 # %%
-# The layers as a graph: each component with its spectrum, lines as wide as the share of a
+# The layers as a graph: each component with its map, lines as wide as the share of a
 # material in the one below it.
 
 fig = plot_hierarchy(f)

@@ -267,9 +267,9 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         DeepMF
             The estimator itself.
         """
-        kind, data = kind_of(X), as_dataset(X)
+        kind, weights = kind_of(X), self._weights(weights)
+        data = as_dataset(X, weights=weights)
         given = X if data is None else _turned(data.X)
-        weights = self._weights(weights)
         A = self._matrix(given, reset=True)
         lazy = isinstance(A, Foreign) and A.lazy  # then it is loaded here, and only once
         device = self.device if lazy else None
@@ -495,7 +495,8 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     def _samples(self, X: Any, weights: Any = None) -> tuple[Any, Dataset | None]:
         """X as a matrix with the features of the fit, and the data set it came from."""
-        data, weights = as_dataset(X), self._weights(weights)
+        weights = self._weights(weights)
+        data = as_dataset(X, weights=weights)
         if data is None:
             M = self._matrix(X, reset=False)
         else:

@@ -142,7 +142,7 @@ def scan(
     >>> s.choice.ranks, s.choice.sure
     ((3,), True)
     """
-    data = held_out(as_columns(X)[0])
+    data = held_out(as_columns(X, "observed")[0])
     grid = _grid(ranks)
     check_integer("seeds", seeds, 2)
     check_integer("random_state", random_state, 0)

@@ -118,10 +118,10 @@ def test_a_value_of_no_data_in_some_bands_alone(value, least, kept):
     assert not data.layout.valid[1, 1]
     assert data.layout.valid[2, 2] == kept
     said = " ".join(data.notes)
-    assert "1 of 20 pixels have no data and are left out." in said
-    way = f"the no-data value {value:g} in some bands only, where it is kept as a value."
+    assert "Pixels without data, left out: 1 of 20." in said
+    way = f"the no-data value {value:g} in some bands only, kept as a value there: 1 of 20."
     assert (way in said) == kept
-    assert ("1 of 20 pixels lack some of their bands and are left out" in said) == (not kept)
+    assert ("Pixels that lack some bands, left out: 1 of 20" in said) == (not kept)
     gaps = from_cube(FILE, cube, Reading(gaps=True), nodata=value)
     assert gaps.layout.valid.sum() == 19
     shown = pictures(gaps)[2, 2]

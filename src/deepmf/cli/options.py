@@ -91,7 +91,9 @@ READING_OPTIONS: dict[str, Any] = {
     "bad_bands": _option(
         str, "--bad-bands", READING, "Bands to leave out, as 1-3,103; none keeps all."
     ),
-    "nodata": _option(float, "--nodata", READING, "Value of pixels without data."),
+    "nodata": _option(
+        float, "--nodata", READING, "Value of pixels without data, in all their bands."
+    ),
     "features": _option(str, "--features", READING, "Names of the features, by line.", "FILE"),
     "samples": _option(str, "--samples", READING, "Names of the samples, by line.", "FILE"),
     "index": _option(str, "--index", READING, "Column of a table that names the rows.", "COLUMN"),
@@ -104,7 +106,11 @@ FIT_OPTIONS: dict[str, Any] = {
         str, "--scale", READING, f"Scale counts first: {', '.join(SCALES)}.", values=SCALES
     ),
     "truth": _option(
-        list[str], "--truth", READING, "True components: .mat, .npz, .csv, .hdr; repeat.", "FILE"
+        list[str],
+        "--truth",
+        READING,
+        "True components: .mat, .npz, .csv, .hdr or FILE.mat:NAME; repeat.",
+        "FILE",
     ),
     "ranks": _option(str, "--ranks", MODEL, "Components of each layer, as 6,4,2.", "R1,R2,..."),
     "constraint_W": _option(
@@ -153,7 +159,7 @@ FIT_OPTIONS: dict[str, Any] = {
         str,
         "--weights",
         MODEL,
-        "observed: NaN are missing entries, and the others are fitted.",
+        "observed: what is missing in some bands or cells is left out, and all else fitted.",
         values=("observed",),
     ),
     "augment": _option(int, "--augment", MODEL, "Sweeps of each layer before the next is added."),

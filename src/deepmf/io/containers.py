@@ -37,10 +37,11 @@ def kind_of(X: Any) -> Kind:
     return "plain"
 
 
-def as_dataset(X: Any, rows: Rows = "samples") -> Dataset | None:
+def as_dataset(X: Any, rows: Rows = "samples", weights: Any = None) -> Dataset | None:
     """The data set that an object is; None for matrices and tables.
 
-    ``rows`` says what those of a DataArray are whose dimensions' names tell nothing.
+    ``rows`` says what those of a DataArray are whose dimensions' names tell nothing. With weights
+    "observed", pixels of a cube that lack some of their bands are kept.
     """
     match kind_of(X):
         case "deepmf":
@@ -52,11 +53,11 @@ def as_dataset(X: Any, rows: Rows = "samples") -> Dataset | None:
         case "xarray":
             from deepmf.io.dataarrays import from_dataarray
 
-            return from_dataarray(X, Reading(rows=rows))
+            return from_dataarray(X, Reading(rows=rows, gaps=isinstance(weights, str)))
     return None
 
 
-def as_columns(X: Any) -> tuple[Any, Layout]:
+def as_columns(X: Any, weights: Any = None) -> tuple[Any, Layout]:
     """The matrix that an object is, its columns being samples, and what is known of it."""
     if kind_of(X) == "pandas":
         check_table(X)
@@ -66,7 +67,7 @@ def as_columns(X: Any) -> tuple[Any, Layout]:
             f"columns as samples. If its rows are samples, use DeepMF or pass X.T.to_numpy(); if "
             f"not, pass X.to_numpy() to say so."
         )
-    data = as_dataset(X, rows="features")
+    data = as_dataset(X, "features", weights)
     return (X, Layout()) if data is None else (data.X, data.layout)
 
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from deepmf.stored import Stored, forget, is_large
 
-_BLOCK = 1 << 24
+_BLOCK = 1 << 22
 """Entries looked at together."""
 
 

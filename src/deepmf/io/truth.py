@@ -111,7 +111,12 @@ def _from_arrays(path: Path, name: str | None, data: Dataset) -> list[_Found]:
     """M, or M4, M5, ... each with its names; else the only matrix with the data's features."""
     mat = path.suffix.lower() == ".mat"
     found = {v.name: v for v in (Mat() if mat else Npz()).variables(path)}
-    lists = [v.name for v in found.values() if max(v.shape, default=1) == math.prod(v.shape)]
+    lists = [
+        v.name
+        for v in found.values()
+        if (is_numeric(v.dtype) or v.dtype == "cell" or v.dtype[:2] in ("<U", ">U"))
+        and max(v.shape, default=1) == math.prod(v.shape)
+    ]
     usual = [n for n in found if _ARRAYS.fullmatch(n)]
     matrices = [n for n in usual if n[0] in "MW" and len(found[n].shape) == 2]
     if name is not None or not matrices:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib.metadata
 import inspect
 import platform
-import time
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -15,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from deepmf.checkpoint import Checkpoint
+from deepmf.compiling import clock
 from deepmf.constraints import Fixed
 from deepmf.dataset import Dataset, Truth
 from deepmf.datasets import catalogue
@@ -89,7 +89,7 @@ def execute(
     data = open_data(config) if data is None else data
     arguments: dict[str, Any] = {"random_state": 0, **config.arguments(), "checkpoint": None}
     notes = list(data.notes)
-    began = time.perf_counter()
+    began = clock()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         if config.fixed is not None:
@@ -98,7 +98,7 @@ def execute(
         given = {**arguments, "callbacks": list(callbacks), "checkpoint": checkpoint}
         f = factorize(data.X, **given)
     f = replace(f, layout=data.layout)
-    seconds = time.perf_counter() - began
+    seconds = clock() - began
     truth = truth_by_layer(data, f.ranks)
     said = [w.message for w in caught if not issubclass(w.category, InterruptedWarning)]
     notes += dict.fromkeys(map(str, said))
@@ -123,14 +123,16 @@ def _with_held(
     These are scaled where the set asks for a scale, as for the simplex: codes make up for it.
     """
     settings = {name: value for name, value in arguments.items() if name in _OF_PROBLEM}
-    first, *others = (layer.constraint_W for layer in build_problem(**settings).layers)
+    layers = build_problem(**settings).layers
+    first, *others = (layer.constraint_W for layer in layers)
     W, _, note = read_truth(file, data)[0]
     notes = [note] if note else []
     scales = first.scales(W)
     if scales is not None:
+        way = "; constraint_W='nonnegative' keeps the units of the file"
         notes.append(
-            f"The components held are divided by their sums, as {first!r} asks, and the codes are "
-            f"so much larger; under --constraint-W nonnegative both have the units of the file."
+            f"The components held are divided by their sums, as the {first.name} asks, and the "
+            f"codes are so much larger{way if layers[0].regularizer_W is None else ''}."
         )
         return [Fixed(W / scales, first), *others], notes
     ratio = _typical_size(data.X) / max(_typical_size(W), np.finfo(np.float64).tiny)

@@ -21,6 +21,7 @@ LEVELS = {
     "checkpoint": 1,
     "vectors": 1,
     "metrics": 0,
+    "mixture": 1,
     "layout": 0,
     "labels": 1,
     "tree": 1,
@@ -48,7 +49,7 @@ LEVELS = {
 }
 # Leaves that any level may use: they import nothing of the numerics.
 HELPERS = {"files", "foreign", "interruption", "observed", "random_state", "stored", "threads"}
-HELPERS |= {"archives", "remarks", "validation"}
+HELPERS |= {"archives", "compiling", "remarks", "validation"}
 
 
 def part(path: Path) -> str:

@@ -48,15 +48,22 @@ def f():
 
 def test_every_component_has_its_line(f):
     lines = f.tree().splitlines()
-    assert sorted(line.split()[-2 if "%" in line else 0] for line in lines) == list("112234")
+    assert sorted(line.split()[-2 if "%" in line else 0] for line in lines) == [
+        "L1-1",
+        "L1-2",
+        "L1-3",
+        "L1-4",
+        "L2-1",
+        "L2-2",
+    ]
     assert f.tree(labels=[None, ["sea", "land"]]).startswith("sea\n├── ")
-    assert factorize(X, 2, max_iter=5, tol=0).tree() == "1\n2"
+    assert factorize(X, 2, max_iter=5, tol=0).tree() == "L1-1\nL1-2"
 
 
 def test_features_are_named_where_they_have_names(f):
     first = [WORDS[i] for i in np.argsort(-f.W[1][:, 0])[:2]]
     named = replace(f, layout=Layout(features=np.array(WORDS)))
-    assert named.tree(top=2).startswith(f"1  {', '.join(first)}\n")
+    assert named.tree(top=2).startswith(f"L2-1  {', '.join(first)}\n")
     assert f.tree(top=2, features=WORDS) == named.tree(top=2)
     waves = replace(f, layout=Layout(wavelengths=np.arange(6.0)))
     assert waves.tree() == f.tree()

@@ -138,7 +138,7 @@ def choose(candidates: Sequence[Candidate], held_out: str = "held-out entries") 
         reason = (
             f"{low} components: the error on {held_out}, {100 * by_rank[low].error:.3g} %, "
             f"is within one standard error of the least, while {below.ranks[0]} has "
-            f"{100 * below.error:.3g} % ({_margin(below, best):.2g} standard errors more)"
+            f"{100 * below.error:.3g} % ({_rounded(_margin(below, best))} standard errors more)"
         )
         if top == low:
             sure = True
@@ -184,6 +184,11 @@ def _margin(worse: Candidate, best: Candidate) -> float:
     difference = worse.errors[:, 0] - best.errors[:, 0]
     mean, spread = float(difference.mean()), _standard_error(difference)
     return mean / spread if spread > 0 else np.inf if mean > 0 else 0.0
+
+
+def _rounded(number: float) -> str:
+    """Two digits without a power of ten: ``340``."""
+    return f"{float(f'{number:.2g}'):g}"
 
 
 def _faults(c: Candidate) -> str:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
 
+from deepmf.compiling import told
+from deepmf.history import DIVERGED
 from deepmf.paper.models import DEEP
 from deepmf.report import Ranking, write_report
-from deepmf.runs.compare import Entry, compare, ranking_table
+from deepmf.runs.compare import Entry, compare, ranking_table, readable
 from deepmf.runs.config import Config
 from deepmf.runs.figures import draw_figures
 from deepmf.runs.folder import check_free, new_folder
@@ -40,16 +42,35 @@ def main(arguments: list[str] | None = None) -> int:
     out: Path = given.out
     try:
         check_free(out, given.overwrite)
-        say("A simulated village, 120 bands x 4096 pixels, fitted by four models ...")
-        entries = compare({label: SCENE.updated(model=model) for label, model in DEEP.items()})
+        say("A simulated village, 120 bands x 4096 pixels, fitted by four models:")
+        with told(_CompilingOnce()):
+            settings = {label: SCENE.updated(model=model) for label, model in DEEP.items()}
+            entries = compare(settings, jobs=1, progress=line_by_line)
         with new_folder(out, given.overwrite) as folder:
             summary = write_results(folder, entries)
     except (ImportError, OSError) as error:
         sys.stderr.write(f"deepmf: {error}\n")
         return 2
-    say("\n" + summary)
-    say(f"\nOpen {out / 'report.html'}; figures, factors and maps are beside it.")
+    say(f"\n{summary}\n\nOpen {out / 'report.html'}; figures, factors and maps are beside it.")
     return 0
+
+
+class _CompilingOnce:
+    """Says that kernels are compiled, the first time that they are."""
+
+    said = False
+
+    def __call__(self) -> None:
+        if not self.said:
+            say("  compiling kernels, once per machine; their seconds are not counted below ...")
+        self.said = True
+
+
+def line_by_line(runs: Iterable[Run], total: int) -> Iterator[Run]:
+    """The runs, each with a line as soon as it is there."""
+    for label, run in zip(DEEP, runs):
+        say(f"  {label}: {run.f.n_iter} sweeps in {run.facts['seconds']} s")
+        yield run
 
 
 def write_results(folder: Path, entries: Sequence[Entry]) -> str:
@@ -62,12 +83,13 @@ def write_results(folder: Path, entries: Sequence[Entry]) -> str:
         save_run(folder / entry.label, entry.run)
     (folder / "figures").mkdir()
     draw_figures(folder / "figures", best)
+    columns, rows = ranking_table(entries, "model")
     write_report(
         folder / "report.html",
         [entry.run for entry in entries],
         title="A simulated village in three layers",
         labels=[entry.label for entry in entries],
-        ranking=Ranking(*ranking_table(entries, "model")),
+        ranking=Ranking(columns, readable(columns, rows)),
     )
     return summary
 
@@ -81,9 +103,13 @@ def table(entries: Sequence[Entry]) -> list[str]:
     for entry in entries:
         measures = entry.measures()
         numbers = [f"{measures[f'MRSA {k}']:.2f}" for k in (1, 2, 3)]
-        numbers += [f"{measures[f'error {k} %']:.1f} %" for k in (1, 2, 3)]
+        numbers += [_percent(measures[f"error {k} %"]) for k in (1, 2, 3)]
         lines.append("| " + " | ".join([entry.label, *numbers]) + " |")
     return [*lines, "", "MRSA: mean angle to the true spectra, 0 to 100, lower is better."]
+
+
+def _percent(error: float) -> str:
+    return f"{error:.1f} %" if error < 100 * DIVERGED else "diverged"
 
 
 def links_in_words(run: Run) -> list[str]:
@@ -97,13 +123,14 @@ def links_in_words(run: Run) -> list[str]:
                 for i in np.argsort(-shares[:, j])
                 if shares[i, j] >= 0.1
             ]
-            lines.append(f"- layer {layer - 1} {name} = {' + '.join(parts)}")
+            lines.append(f"- {name} = {' + '.join(parts)}")
     return lines
 
 
 def say(text: str) -> None:
-    """One line to the terminal."""
+    """One line to the terminal, at once."""
     sys.stdout.write(text + "\n")
+    sys.stdout.flush()
 
 
 if __name__ == "__main__":

@@ -369,7 +369,7 @@ class Factorization:
         Parameters
         ----------
         labels : per layer a sequence of str or None, optional
-            Names of the components. Default: their numbers, from 1.
+            Names of the components. Default: layer and number, ``L1-1``.
         top : int
             How many features of each component are named, those of its largest entries.
         features : sequence of m str, optional
@@ -389,12 +389,12 @@ class Factorization:
         >>> f = factorize(X, [4, 2], model="data-centric", constraint_W="nonnegative")
         >>> words = ["sun", "sky", "sea", "sand", "code", "bug", "test", "type"]
         >>> print(f.tree(top=2, features=words))
-        1  sun, sea
-        ├── 1 (100%)  sun, sky
-        └── 3 (100%)  sea, sand
-        2  code, test
-        ├── 2 (100%)  code, bug
-        └── 4 (100%)  test, type
+        L2-1  sun, sea
+        ├── L1-1 (100%)  sun, sky
+        └── L1-3 (100%)  sea, sand
+        L2-2  code, test
+        ├── L1-2 (100%)  code, bug
+        └── L1-4 (100%)  test, type
         """
         check_integer("top", top, 1)
         names = layer_names(labels, self.ranks)

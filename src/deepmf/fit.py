@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from deepmf.checkpoint import Checkpoint
+from deepmf.compiling import clock
 from deepmf.foreign import as_numpy
 from deepmf.growth import Given, add_layer
 from deepmf.history import History, Progress
@@ -164,7 +164,7 @@ class _Run:
         self.best: Fit | None = None
         self.best_codes = panels.get_codes()
         self.like: list[Calibration] = []  # of the first start's stages
-        self.began = time.perf_counter()
+        self.began = clock()
         self._begin(0)
 
     def _begin(self, start: int) -> None:
@@ -247,7 +247,7 @@ class _Run:
                 best=self.best,
                 best_codes=best,
                 random=self.rng.bit_generator.state,
-                time=time.perf_counter() - self.began,
+                time=clock() - self.began,
             )
         )
 
@@ -256,7 +256,7 @@ class _Run:
         self.state, self.sizes, self.stages = saved.state, saved.sizes, saved.stages
         self.memory, self.like = saved.momentum, saved.like
         self.rng.bit_generator.state = saved.random
-        self.began = time.perf_counter() - saved.time
+        self.began = clock() - saved.time
         if saved.best is not None:
             self.panels.set_codes(saved.best_codes)
             self.best, self.best_codes = saved.best, self.panels.get_codes()
@@ -328,7 +328,7 @@ class _Run:
                 objective=sweep.objective(errors),
                 layer_errors=errors.layer / self.sizes[: self.state.depth],
                 data_errors=errors.data / self.panels.norm2,
-                time=time.perf_counter() - self.began,
+                time=clock() - self.began,
                 layer=sweep.layers[0] + 1 if alone else None,
             )
         )

@@ -8,6 +8,9 @@ import numpy as np
 
 from deepmf.quadratic import Array
 
+DIVERGED = 10.0
+"""Relative error, not squared, from which on its size says nothing: the fit diverged."""
+
 
 @dataclass(frozen=True)
 class Progress:

@@ -11,10 +11,15 @@ from deepmf.layout import Layout
 from deepmf.quadratic import Array
 
 
-def component_names(names: Sequence[str] | None, rank: int) -> list[str]:
-    """The given names, or 1, 2, ..."""
+def component_ids(layer: int, rank: int) -> list[str]:
+    """``L2-1``, ``L2-2``, ...: the components of layer 2, wherever they are spoken of."""
+    return [f"L{layer}-{k}" for k in range(1, rank + 1)]
+
+
+def component_names(names: Sequence[str] | None, layer: int, rank: int) -> list[str]:
+    """The given names, or ``L1-1``, ``L1-2``, ..."""
     if names is None:
-        return [str(k) for k in range(1, rank + 1)]
+        return component_ids(layer, rank)
     return _as_many(names, rank, "components")
 
 
@@ -46,7 +51,10 @@ def layer_names(
     if len(given) > len(ranks):
         raise ValueError(f"names has {len(given)} lists, but there are {len(ranks)} layers.")
     given += [None] * (len(ranks) - len(given))
-    return [component_names(listed, rank) for listed, rank in zip(given, ranks)]
+    return [
+        component_names(listed, layer, rank)
+        for layer, (listed, rank) in enumerate(zip(given, ranks), start=1)
+    ]
 
 
 def top_rows(W: Array, names: Sequence[str], n: int) -> list[list[tuple[str, float]]]:

@@ -15,6 +15,9 @@ Kind = Literal["scene", "pictures", "table"]
 _ARRAYS = ("features", "samples", "wavelengths", "bands", "valid", "y", "x")
 """Fields that go to files as arrays; the others are a few words of JSON."""
 
+_FEW_BANDS = 20
+"""Up to here bands stand under a curve by name."""
+
 
 @dataclass(frozen=True, eq=False)
 class Layout:
@@ -149,6 +152,12 @@ class Layout:
             return []
         ends = [] if self.bands is None else (np.flatnonzero(np.diff(self.bands) > 1) + 1).tolist()
         return [slice(a, b) for a, b in zip([0, *ends], [*ends, len(count)])]
+
+    def band_ticks(self) -> list[str] | None:
+        """Names of a scene's bands, where they are few and nothing says their wavelengths."""
+        if self.kind != "scene" or self.features is None or self.wavelengths is not None:
+            return None
+        return self.features.tolist() if len(self.features) <= _FEW_BANDS else None
 
     def of_samples(self, samples: NDArray[np.str_] | None) -> Layout:
         """The same features with other samples, which make no scene."""

@@ -152,15 +152,19 @@ def _warn_if_increasing(sizes: list[int]) -> None:
         )
 
 
-def _warn_if_overcomplete(first: Layer, m: int, n: int) -> None:
+def _warn_if_overcomplete(layers: Sequence[Layer], m: int, n: int) -> None:
     """Say that a rank is too large to mean something, unless the settings give it a meaning."""
-    free = isinstance(first.constraint_W, Nonnegative | Unconstrained | Simplex)
-    free = free and isinstance(first.constraint_H, Nonnegative | Unconstrained)
-    if first.rank > min(m, n) and free and first.regularizer_W is first.regularizer_H is None:
+    free = all(
+        isinstance(layer.constraint_W, Nonnegative | Unconstrained | Simplex)
+        and isinstance(layer.constraint_H, Nonnegative | Unconstrained)
+        and layer.regularizer_W is layer.regularizer_H is None
+        for layer in layers
+    )
+    if layers[0].rank > min(m, n) and free:
         warn(
-            f"The first rank, {first.rank}, exceeds min(m, n) = {min(m, n)} of X with {m} features "
-            f"and {n} samples: so many components can copy X and tell nothing of it. Take fewer, "
-            f"or a penalty or constraint that keeps them from it."
+            f"The first rank, {layers[0].rank}, exceeds min(m, n) = {min(m, n)} of X with {m} "
+            f"features and {n} samples: so many components can copy X and tell nothing of it. Take "
+            f"fewer, or a penalty or constraint that keeps them from it."
         )
 
 
@@ -244,4 +248,4 @@ def check_against_data(problem: Problem, panels: Panels) -> None:
             f"{panels.count} panels of columns. Use a constraint that separates over columns, or "
             f"keep the data in one panel (panel_size={n})."
         )
-    _warn_if_overcomplete(problem.layers[0], m, n)
+    _warn_if_overcomplete(problem.layers, m, n)

@@ -26,6 +26,7 @@ from deepmf.cli.app import app
 from deepmf.cli.console import sentences
 from deepmf.dataset import Dataset
 from deepmf.datasets import catalogue, simulated_scene
+from deepmf.io.arrange import amounts, components
 from deepmf.layout import Layout
 from deepmf.runs.folder import MARK
 
@@ -96,22 +97,25 @@ def test_fit_leaves_a_whole_folder(done):
         "history.csv",
         "components-layer-1.csv",
         "links-layer-2.csv",
-        "codes-layer-3.npy",
+        "fractions-layer-3.npy",
         "residual.npy",
         "report.html",
     }
     f = Factorization.load(done / "factors.npz")
     assert f.ranks == [6, 4, 2]
     assert f.layout.image_shape == (32, 32)
-    maps = np.load(done / "codes-layer-2.npy")
-    np.testing.assert_allclose(maps[1], f.layout.image(f.codes(2)[1]))
+    maps = np.load(done / "fractions-layer-2.npy")
+    np.testing.assert_allclose(maps.sum(axis=0), 1)
+    np.testing.assert_allclose(maps[1], amounts(f, 2).maps(f.layout)[1])
     with (done / "components-layer-2.csv").open() as file:
         rows = list(csv.reader(file))
-    assert rows[0] == ["feature", "1", "2", "3", "4"]
-    np.testing.assert_allclose(np.array(rows[1:], float)[:, 1:], f.basis(2))
+    assert rows[0] == ["feature", *(f"L2-{k} (data units)" for k in (1, 2, 3, 4))]
+    spectra, _ = components(f, 2)
+    np.testing.assert_allclose(np.array(rows[1:], float)[:, 1:], spectra)
     with (done / "history.csv").open() as file:
         table = list(csv.DictReader(file))
     assert [float(r["objective"]) for r in table] == f.history.objective.tolist()
+    assert [float(r["squared_data_error_2"]) for r in table] == f.history.data_errors[:, 1].tolist()
     summary = json.loads((done / "summary.json").read_text())
     assert summary["sweeps"] == 3
     assert summary["layers"][1]["rank"] == 4
@@ -164,7 +168,8 @@ def test_truth_names_the_components(tmp_path):
         "--min-volume", 10, "--init", "snpa", "--max-iter", 40, "-o", out, "--no-report",
     )  # fmt: skip
     summary = json.loads((out / "summary.json").read_text())
-    assert sorted(summary["layers"][0]["components"]) == sorted(simulated_scene().names[0])
+    found = sorted(name.split()[1].rstrip("?") for name in summary["layers"][0]["components"])
+    assert found == sorted(simulated_scene().names[0])
     assert summary["layers"][0]["mrsa"] < 10
     assert "MRSA" in run("info", out).output
 
@@ -546,7 +551,7 @@ def test_scan_leaves_numbers_a_figure_and_the_choice(mixture, tmp_path):
     said = run("scan", mixture, "--ranks", "1-5", "--ranks", "3,2", *options).stdout
     names = {p.name for p in out.iterdir()}
     assert names == {
-        MARK, "scan.csv", "scan.md", "scan.json", "scan.png", "scan.pdf", "summary.md",
+        MARK, "scan.csv", "scan.json", "scan.png", "scan.pdf", "summary.md",
     }  # fmt: skip
     choice = json.loads((out / "scan.json").read_text())["choice"]
     assert (choice["ranks"], choice["sure"]) == ([3, 2], True)

@@ -17,6 +17,7 @@ import pytest
 from deepmf import factorize
 from deepmf.io import Reading, UnreadableError, format_of, read
 from deepmf.io.spectral_library import read_library, write_library
+from deepmf.mixture import mixture
 
 ROWS, COLS, BANDS = 4, 5, 6
 WAVES = np.array([450.0, 500.0, 600.0, 700.5, 850.0, 2100.0])
@@ -63,7 +64,8 @@ def origin(array):
 
 
 def pictures(f, layer):
-    return np.stack([f.layout.image(row) for row in f.codes(layer)])
+    fractions = mixture(f.basis(layer), f.codes(layer)).fractions
+    return np.stack([f.layout.image(row) for row in fractions])
 
 
 # --- ENVI ----------------------------------------------------------------------------------------
@@ -179,12 +181,13 @@ def test_envi_maps(tmp_path):
         file.write(f"map info = {MAP_INFO}\ncoordinate system string = {{{WKT}}}\n")
     f, out = written(path)
     for layer in (1, 2):
-        image = envi.open(str(out / f"codes-layer-{layer}.hdr"))
+        image = envi.open(str(out / f"fractions-layer-{layer}.hdr"))
+        assert "fractions of each pixel" in image.metadata["description"]
         assert image.metadata["band names"] == [n.replace(",", "") for n in NAMES[layer - 1]]
         np.testing.assert_allclose(
             image.open_memmap(), np.moveaxis(pictures(f, layer), 0, 2), rtol=1e-6
         )
-        with rasterio.open(out / f"codes-layer-{layer}.img") as image:
+        with rasterio.open(out / f"fractions-layer-{layer}.img") as image:
             assert image.crs.to_epsg() == 32633
             assert image.transform[:6] == (30, 0, 500000, 0, -30, 4000000)
             assert np.isnan(image.nodata)
@@ -238,15 +241,17 @@ def test_spectral_library(tmp_path):
     f = fitted(read(path))
     write_library(tmp_path, f, NAMES)
     library = envi.open(str(tmp_path / "components-layer-2.hdr"))
-    np.testing.assert_allclose(library.spectra, f.W[1].T, rtol=1e-6)
+    spectra = [mixture(f.basis(k), f.codes(k)).spectra for k in (1, 2)]
+    np.testing.assert_allclose(library.spectra, spectra[1].T, rtol=1e-6)
+    assert "data's units" in library.metadata["description"]
     assert library.names == NAMES[1]
     assert library.bands.centers == [450, 500, 700.5, 850, 2100]
     back = read_library(tmp_path / "components-layer-1.sli")
-    np.testing.assert_allclose(back.W, f.W[0], rtol=1e-6)
+    np.testing.assert_allclose(back.W, spectra[0], rtol=1e-6)
     np.testing.assert_array_equal(back.wavelengths, f.layout.wavelengths)
     # as data, its spectra are samples
     data = read(tmp_path / "components-layer-1.sli")
-    np.testing.assert_allclose(data.X, f.W[0], rtol=1e-6)
+    np.testing.assert_allclose(data.X, spectra[0], rtol=1e-6)
     assert data.layout.samples.tolist() == ["soil", "tree old", "water"]
     with pytest.raises(UnreadableError, match="is an ENVI picture"):
         read_library(path)
@@ -374,11 +379,12 @@ def test_tiff_maps(tmp_path):
     cube[2, 1] = 0
     f, out = written(save_tiff(tmp_path / "a.tif", cube, nodata=0, **place()))
     for layer in (1, 2):
-        with rasterio.open(out / f"codes-layer-{layer}.tif") as image:
+        with rasterio.open(out / f"fractions-layer-{layer}.tif") as image:
             assert image.crs.to_epsg() == 32633
             assert image.transform[:6] == PLACE["transform"]
             assert image.descriptions == tuple(NAMES[layer - 1])
             assert np.isnan(image.nodata)
+            assert "fractions of each pixel" in image.tags()["TIFFTAG_IMAGEDESCRIPTION"]
             assert image.profile["tiled"]
             assert image.profile["compress"] == "deflate"
             assert image.dtypes[0] == "float32"
@@ -388,8 +394,8 @@ def test_tiff_maps(tmp_path):
 def test_tiff_without_a_place(tmp_path):
     """And no warning: pytest makes them errors."""
     f, out = written(save_tiff(tmp_path / "a.tif", CUBE))
-    back = read(out / "codes-layer-1.tif")
-    np.testing.assert_allclose(back.X, f.codes(1), rtol=1e-6)
+    back = read(out / "fractions-layer-1.tif")
+    np.testing.assert_allclose(back.X, mixture(f.basis(1), f.codes(1)).fractions, rtol=1e-6)
 
 
 # --- bad files -----------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ import xarray as xr
 from deepmf import DeepMF, Factorization, factorize
 from deepmf.io import Reading, UnreadableError, format_of, read
 from deepmf.io.grids import codes_to_dataarray, from_dataarray
+from deepmf.mixture import mixture
 
 ROWS, COLS, BANDS = 4, 5, 6
 WAVES = np.array([450.0, 500.0, 600.0, 700.5, 850.0, 2100.0])
@@ -178,9 +179,10 @@ def test_maps(tmp_path, name):
         suffix = ".zarr" if name == "a.zarr" else ".nc"
         engine = {"engine": "zarr"} if name == "a.zarr" else {"engine": "h5netcdf"}
         with xr.open_dataset(
-            folder / f"codes-layer-{layer}{suffix}", decode_coords="all", **engine
+            folder / f"fractions-layer-{layer}{suffix}", decode_coords="all", **engine
         ) as back:
-            codes = back["codes"].load()
+            codes = back["fractions"].load()
+        assert "fractions of each pixel" in codes.attrs["long_name"]
         assert codes.dims == ("component", "lat", "lon")
         assert codes["component"].values.tolist() == NAMES[layer - 1]
         np.testing.assert_array_equal(codes["lat"], Y)
@@ -189,7 +191,8 @@ def test_maps(tmp_path, name):
         assert codes["spatial_ref"].attrs["crs_wkt"] == "GEOGCS[]"
         assert codes.encoding["grid_mapping"] == "spatial_ref"
         assert back.attrs["title"] == "a scene"
-        wanted = np.stack([f.layout.image(row) for row in f.codes(layer)])
+        fractions = mixture(f.basis(layer), f.codes(layer)).fractions
+        wanted = np.stack([f.layout.image(row) for row in fractions])
         np.testing.assert_allclose(codes, wanted, rtol=1e-6)
         assert np.isnan(codes[:, 1, 2]).all()
 

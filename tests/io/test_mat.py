@@ -15,6 +15,7 @@ from scipy.io import loadmat, savemat
 from deepmf import factorize
 from deepmf.io import Reading, UnreadableError, format_of, read
 from deepmf.io.mat import load
+from deepmf.mixture import mixture
 
 ROWS, COLS, BANDS = 3, 4, 5
 CUBE = np.random.default_rng(0).random((ROWS, COLS, BANDS)) + 0.1
@@ -242,9 +243,10 @@ def test_codes(tmp_path):
     np.testing.assert_array_equal(two["links"], f.links(2))
     np.testing.assert_array_equal(one["wavelengths"].ravel(), WAVES)
     assert [str(cell[0]) for cell in one["names"].ravel()] == ["soil", "tree", "water"]
-    for k, row in enumerate(f.codes(2)):
-        np.testing.assert_array_equal(two["maps"][:, :, k], f.layout.image(row))
-    assert np.isnan(one["maps"][1, 1]).all()
+    for k, row in enumerate(mixture(f.basis(2), f.codes(2)).fractions):
+        np.testing.assert_array_equal(two["fractions"][:, :, k], f.layout.image(row))
+    assert np.isnan(one["fractions"][1, 1]).all()
+    assert "fractions of each pixel" in str(one["about"])
     kind.write(
         tmp_path, replace(f, layout=data.layout.of_samples(None)), [["a", "b", "c"], ["d", "e"]]
     )

@@ -14,6 +14,7 @@ from scipy import sparse
 
 from deepmf import factorize, stored
 from deepmf.io import Reading, UnreadableError, format_of, read
+from deepmf.mixture import mixture
 
 ROWS, COLS, BANDS = 4, 5, 6
 CUBE = np.random.default_rng(0).random((ROWS, COLS, BANDS))
@@ -164,9 +165,14 @@ def test_codes(tmp_path):
     f = factorize(np.asarray(data.X), [3, 2], max_iter=3, tol=0, random_state=0)
     f = replace(f, layout=data.layout)
     format_of(tmp_path / "a.npy").write(tmp_path, f, [list("abc"), list("de")])
-    maps = np.load(tmp_path / "codes-layer-2.npy")
+    maps = np.load(tmp_path / "fractions-layer-2.npy")
     assert maps.shape == (2, ROWS, COLS)
-    np.testing.assert_array_equal(maps[1], f.layout.image(f.codes(2)[1]))
+    fractions = mixture(f.basis(2), f.codes(2)).fractions
+    np.testing.assert_array_equal(maps[1], f.layout.image(fractions[1]))
+    signed = replace(f, W=[-f.W[0], f.W[1]])
+    format_of(tmp_path / "a.npy").write(tmp_path, signed, [list("abc"), list("de")])
+    codes = np.load(tmp_path / "codes-layer-1.npy")
+    np.testing.assert_array_equal(codes[1], f.layout.image(f.codes(1)[1]))
 
 
 def test_real_files():

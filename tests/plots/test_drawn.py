@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import io
 
 import numpy as np
 import pytest
@@ -22,6 +23,10 @@ from deepmf.plots import (
     top_features,
 )
 from deepmf.plots.style import NO_DATA
+
+
+def fitted(X, ranks, layout):
+    return dataclasses.replace(factorize(X, ranks, max_iter=3, tol=0), layout=layout)
 
 
 def shown(fig):
@@ -87,11 +92,40 @@ def test_every_column_of_panels_has_its_ticks(holed):
 # --- maps ----------------------------------------------------------------------------------------
 
 
-def test_maps_are_the_codes(scene, of_scene):
+def test_maps_are_fractions_or_codes(scene, of_scene):
     fig = plot_maps(of_scene, 2, names=scene.names[1])
     assert [ax.get_title() for ax in shown(fig)] == scene.names[1]
+    drawn = np.array([values(ax.images[0]) for ax in shown(fig)])
+    np.testing.assert_allclose(drawn.sum(axis=0), 1)
+    assert fig.get_supxlabel().startswith("fractions of each pixel")
+    fig = plot_maps(of_scene, 2, show="codes")
+    assert [ax.get_title() for ax in shown(fig)] == ["L2-1", "L2-2", "L2-3", "L2-4"]
     for k, ax in enumerate(shown(fig)):
         np.testing.assert_allclose(values(ax.images[0]), scene.image(of_scene.codes(2)[k]))
+
+
+def test_colour_bars_are_as_tall_as_their_maps(of_scene):
+    fig = plot_maps(of_scene, 1)
+    fig.savefig(io.BytesIO(), dpi=100)
+    for ax in shown(fig):
+        (bar,) = ax.child_axes
+        a, b = ax.get_window_extent(), bar.get_window_extent()
+        assert b.y0 == pytest.approx(a.y0, abs=0.5)
+        assert a.y1 - 0.06 * a.height < b.y1 < a.y1 + 0.5  # a pointed end is above the bar
+
+
+def test_bands_stand_under_their_names(scene, of_scene):
+    few = fitted(scene.X[:4], [3, 2], Layout(features=np.array(["B02", "B03", "B04", "$B"]),
+                                             image_shape=(36, 32)))  # fmt: skip
+    panel = shown(plot_spectra(few, 1))[0]
+    assert [t.get_text() for t in panel.get_xticklabels()] == ["B02", "B03", "B04", "$B"]
+
+
+def test_spectra_are_in_the_units_of_the_data(scene, of_scene):
+    fig = plot_spectra(of_scene, 1)
+    assert "data's units" in fig.get_supylabel()
+    largest = max(ax.lines[0].get_ydata().max() for ax in shown(fig))
+    assert 0.3 < largest / scene.X.max() < 1.2
 
 
 def test_no_data_is_grey(holed):
@@ -102,7 +136,7 @@ def test_no_data_is_grey(holed):
 
 
 def test_the_scale_is_stated_and_kept(of_scene):
-    own, shared = (plot_maps(of_scene, 1, scale=s) for s in ("own", "shared"))
+    own, shared = (plot_maps(of_scene, 1, show="codes", scale=s) for s in ("own", "shared"))
     assert "its own colour scale" in own.get_supxlabel()
     assert "one colour scale" in shared.get_supxlabel()
     limits = {ax.images[0].get_clim() for ax in shown(shared)}
@@ -114,7 +148,7 @@ def test_the_scale_is_stated_and_kept(of_scene):
 
 def test_a_given_shape_wins(bare):
     _, f = bare
-    image = shown(plot_maps(f, 1, image=(8, 5)))[0].images[0]
+    image = shown(plot_maps(f, 1, image=(8, 5), show="codes"))[0].images[0]
     np.testing.assert_allclose(values(image), f.codes(1)[0].reshape(8, 5))
 
 
@@ -190,6 +224,15 @@ def test_features_without_a_weight_are_left_out(topics):
     assert len(shown(plot_words(dataclasses.replace(f, W=W), 1))) == 5
 
 
+def test_bars_that_no_one_would_see_are_left_out(topics):
+    _, f = topics
+    W = [M.copy() for M in f.W]
+    W[0][:, 0] = 1e-4
+    W[0][[4, 9], 0] = 1, 0.5
+    bars = shown(plot_words(dataclasses.replace(f, W=W), 1))[0].patches
+    assert len(bars) == 2
+
+
 def test_features_are_named_by_what_is_known(holed, bare, faces):
     _, f = holed
     assert top_features(f, 1, 1)[0][0][0].endswith(" nm")
@@ -221,13 +264,29 @@ def test_error_curves_are_the_history(of_scene, holed):
     panels = {(k, layer): fig.axes[3 * k + layer] for k in range(2) for layer in range(3)}
     for (k, layer), ax in panels.items():
         history = (of_scene.history.layer_errors, of_scene.history.data_errors)[k]
-        np.testing.assert_allclose(ax.lines[0].get_ydata(), history[:, layer])
+        np.testing.assert_allclose(ax.lines[0].get_ydata(), 100 * np.sqrt(history[:, layer]))
         assert ax.get_yscale() == "log"
         assert len(ax.lines) == (2 if layer < 2 else 1)
     np.testing.assert_allclose(fig.axes[6].lines[1].get_ydata(), holed[1].history.objective)
     assert [t.get_text() for t in fig.legends[0].get_texts()] == ["a", "b"]
     styles = {line.get_linestyle() for line in fig.axes[6].lines}
     assert len(styles) == 2
+
+
+def test_errors_that_diverged_do_not_flatten_the_others(of_scene):
+    h = of_scene.history
+    lost = dataclasses.replace(h, layer_errors=h.layer_errors * [1, 1e12, 1])
+    fig = plot_errors({"a": of_scene, "b": dataclasses.replace(of_scene, history=lost)})
+    assert np.isnan(fig.axes[1].lines[1].get_ydata()).all()
+    assert fig.axes[1].get_ylim()[1] < 1000
+
+
+def test_large_objectives_have_their_power_in_the_title(of_scene):
+    h = of_scene.history
+    large = dataclasses.replace(h, objective=-3e11 - 1e10 * np.arange(len(h)))
+    ax = plot_errors(dataclasses.replace(of_scene, history=large)).axes[6]
+    assert "10^{11}" in ax.get_title()
+    assert all(-3.5 < float(t.get_text()) < -2.8 for t in ax.get_yticklabels())
 
 
 def test_one_sweep_is_marked(bare):
@@ -259,7 +318,7 @@ def test_the_residual_of_a_scene_is_a_map(holed):
     fig = plot_residual(f, X, 2)
     residual = np.linalg.norm(X - f.reconstruct(2), axis=0) / np.linalg.norm(X, axis=0)
     np.testing.assert_allclose(values(fig.axes[0].images[0]), f.layout.image(residual))
-    assert "relative residual" in fig.axes[1].get_ylabel()
+    assert "relative residual" in fig.axes[0].child_axes[0].get_ylabel()
 
 
 def test_the_worst_samples_are_named(topics):
@@ -299,7 +358,8 @@ def test_scans_show_every_candidate_with_its_spread():
     X = np.random.default_rng(0).random((12, 30))
     done = scan(X, [[3, 2], 3, 2], folds=2, seeds=3, max_iter=3, tol=0)
     done.candidates[0] = dataclasses.replace(done.candidates[0], empty=1)
-    errors, agreement, volume = shown(plot_scan(done))
+    fig = plot_scan(done)
+    errors, agreement, volume = shown(fig)
     order = [done.candidates[k] for k in (2, 1, 0)]
     assert [t.get_text() for t in volume.get_xticklabels()] == ["2", "3", "3,2"]
     marks, bars = errors.collections[-1], errors.containers[0].lines[2][0]
@@ -317,3 +377,7 @@ def test_scans_show_every_candidate_with_its_spread():
     places = [k - 0.4 for k, c in enumerate(order) if c.ranks in about]
     for ax in (errors, agreement, volume):
         np.testing.assert_allclose([p.get_x() for p in ax.patches], places)
+    said = [text.get_text() for text in fig.legends[0].get_texts()]
+    assert said[0] == "ranks to take, or to choose between"
+    assert said[1].startswith("agreement 0.95")
+    assert "duplicate or empty" in said[2]

@@ -10,6 +10,7 @@ import pytest
 from matplotlib.patches import FancyArrowPatch
 
 from deepmf import factorize
+from deepmf.mixture import mixture
 from deepmf.plots import plot_hierarchy, top_features
 from deepmf.plots.arrows import Arrow, Spot, percentages
 from deepmf.plots.graph import Link
@@ -34,8 +35,9 @@ def test_a_scene_is_shown_by_its_maps(scene, of_scene):
     drawn = images(fig)
     assert len(drawn) == 12
     for layer in (1, 2, 3):
-        for k, code in enumerate(of_scene.codes(layer)):
-            np.testing.assert_allclose(drawn[f"layer-{layer}-{k + 1}"], scene.image(code))
+        fractions = mixture(of_scene.basis(layer), of_scene.codes(layer)).fractions
+        for k, part in enumerate(fractions):
+            np.testing.assert_allclose(drawn[f"layer-{layer}-{k + 1}"], scene.image(part))
     assert {name for names in scene.names for name in names} <= set(words(fig))
     assert {"village", "layer 1", "layer 2", "layer 3"} <= set(words(fig))
 
@@ -164,7 +166,8 @@ def test_a_family_wider_than_a_line_goes_on_below():
 def test_a_given_shape_is_of_samples_or_of_features(bare):
     _, f = bare
     np.testing.assert_allclose(
-        images(plot_hierarchy(f, image=(8, 5)))["layer-1-1"], f.codes(1)[0].reshape(8, 5)
+        images(plot_hierarchy(f, image=(8, 5)))["layer-1-1"],
+        mixture(f.basis(1), f.codes(1)).fractions[0].reshape(8, 5),
     )
     np.testing.assert_allclose(
         images(plot_hierarchy(f, image=(4, 3)))["layer-1-1"], f.W[0][:, 0].reshape(4, 3)
@@ -175,11 +178,13 @@ def test_percentages_keep_clear_of_each_other():
     def arrow(x0, x1):
         return Arrow(Spot(x0, 1.0), Spot(x1, 0.0), Link((1, 0), (2, 0), 0.5))
 
-    beside = [arrow(0, 0), arrow(0.15, 0.15), arrow(0.3, 0.3)]
+    beside = [arrow(0, 0), arrow(0.25, 0.25), arrow(0.5, 0.5)]
     spots = [spot for _, spot in percentages(beside)]
     assert len(spots) == 3
     assert all(abs(a.x - b.x) > 0.28 or abs(a.y - b.y) > 0.1 for a, b in combinations(spots, 2))
     crossing = [arrow(0, 1), arrow(0.3, 0.4)]
     for own, spot in percentages(crossing):
-        assert all(other.distance(spot) > 0.08 for other in crossing if other is not own)
-    assert not percentages([arrow(0, 0), arrow(0.01, 0.01)])
+        others = [other for other in crossing if other is not own]
+        ends = [Spot(spot.x + dx, spot.y) for dx in (-0.14, 0, 0.14)]  # of the number's own box
+        assert all(other.distance(end) > 0.03 for other in others for end in ends)
+    assert not percentages([arrow(0, 0), arrow(0.1, 0.1)])

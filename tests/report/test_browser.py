@@ -9,9 +9,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from deepmf import factorize
 from deepmf.history import History
 from deepmf.layout import Layout
+from deepmf.mixture import mixture
 from deepmf.report import Ranking, write_report
+from deepmf.runs.run import Run
 
 By = pytest.importorskip("selenium.webdriver.common.by", reason="selenium is not installed").By
 EVIL = '</script><img src=x onerror="document.title=1"> \u2028 &'
@@ -194,11 +197,11 @@ def test_pointing_at_a_map_reads_every_component(opened, scene):
     box = canvas.rect
     assert row == int((box["height"] / 2 - 20) / box["height"] * 32)
     assert col == int((box["width"] / 2 + 30) / box["width"] * 40)
-    codes = run.f.codes(1).reshape(6, 32, 40)
+    codes = mixture(run.f.basis(1), run.f.codes(1)).fractions.reshape(6, 32, 40)
     shown = dict(zip(page.texts(".readout .bar-name"), page.texts(".readout .bar-value")))
     for k, name in enumerate(run.names(1)):
         step = np.ptp(codes[k]) / 254
-        assert number(shown[name]) == pytest.approx(codes[k, row, col], abs=step, rel=6e-3)
+        assert number(shown[name]) == pytest.approx(codes[k, row, col], abs=step + 5e-3)
     left = run.residual.reshape(32, 40)
     assert number(page.text(".readout .residual").split()[1]) == pytest.approx(
         100 * left[row, col], abs=100 * np.ptp(left) / 254, rel=6e-2
@@ -227,6 +230,48 @@ def test_zooming_one_map_zooms_all_and_reset_undoes_it(opened, scene):
     page.click(page.all("#zoom button")[2])
     page.actions().move_to_element(canvas).perform()
     assert [page.shot(k) for k in range(8)] == before
+
+
+def test_one_scale_for_all_maps(opened, scene):
+    page = opened(scene())
+    ends = [bar.split("max")[0] for bar in page.texts(".maps .colorbar")[1:7]]
+    before = [page.shot(k) for k in range(8)]
+    page.click(page.one("#same input"))
+    bars = page.texts(".maps .colorbar")[1:7]
+    shared = {bar.split("max")[0] for bar in bars}
+    assert len(shared) == 1 < len(set(ends))
+    assert all("max " in bar for bar in bars)
+    changed = [page.shot(k) != before[k] for k in range(8)]
+    assert any(changed[1:7])
+    assert not changed[0]  # true colour
+    assert not changed[7]  # the residual
+    page.click(page.one("#same input"))
+    assert [page.shot(k) for k in range(8)] == before
+
+
+def test_all_spectra_stand_together_and_lead_to_their_components(opened, scene):
+    run = scene()
+    page = opened(run)
+    entries = page.all("#spectra .entry button")
+    assert sorted(e.text for e in entries) == sorted(run.names(1))
+    assert len(page.all("#spectra .line")) == 6
+    page.click(entries[3])
+    assert page.text("#details h3") == entries[3].text
+    page.click(page.all("#components-tabs button")[1])
+    assert len(page.all("#spectra .line")) == 4
+    page.press(page.one("#spectra svg[role='img']"), "\ue014")
+    assert page.text("#spectra .where") == "at wavelength (nm) 400"
+
+
+def test_bands_by_name(opened, scene):
+    names = np.array([f"B{k:02d}" for k in range(1, 31)])[:12]
+    f = factorize(scene.data.X[:12], [4, 2], max_iter=3, tol=0, random_state=0)
+    page = opened(Run("bands", replace(f, layout=Layout(image_shape=(32, 40), features=names))))
+    assert set(names) <= set(page.texts("#spectra .tick"))
+    assert set(names) <= set(page.texts("#details .tick"))
+    page.press(page.one("#spectra svg[role='img']"), "\ue014", "\ue014")
+    assert page.text("#spectra .where") == "at band B02"
+    assert page.text(".maps .colorbar") == "as fitted at B04, B03, B02"
 
 
 def test_maps_of_the_other_layers(opened, scene):
@@ -277,8 +322,8 @@ def test_truth_is_sorted_and_leads_to_components(opened, scene):
     assert scores == sorted(scores)
     assert len(scores) == 6
     page.click(page.one(".truth-layer tbody tr:nth-child(2) button"))
-    wanted = page.text(".truth-layer tbody tr:nth-child(2) td")
-    assert page.text("#details h3") == wanted
+    wanted = page.texts(".truth-layer tbody tr:nth-child(2) td")
+    assert page.text("#details h3").rstrip("?") == f"{wanted[1]} {wanted[0]}"
 
 
 def test_settings_can_be_copied(opened, scene):
@@ -413,6 +458,19 @@ def test_the_ranking_sorts(compared):
     assert page.one("#ranking-table th:nth-child(2)").get_attribute("aria-sort") == "descending"
 
 
+def test_the_ranking_is_explained_and_words_come_last(opened, scene):
+    rows = [["a", 2.0, 0.5], ["b", "diverged", 0.1234], ["c", 12.3456, 0.25]]
+    columns = ["run", "error 1 %", "sparsity 1"]
+    page = opened(scene(), scene(), scene(), ranking=Ranking(columns, rows), labels=list("abc"))
+    assert page.texts("#ranking-terms dt") == ["error", "sparsity"]
+    assert "Hoyer" in page.all("#ranking-table th")[2].get_attribute("title")
+    assert page.texts("#ranking-table td:nth-child(2)") == ["2.00", "diverged", "12.35"]
+    assert page.texts("#ranking-table td:nth-child(3)") == ["0.500", "0.123", "0.250"]
+    for names in (["a", "c", "b"], ["c", "a", "b"]):
+        page.click(page.one("#ranking-table th:nth-child(2) button"))
+        assert page.texts("#ranking-table tbody td:first-child") == names
+
+
 def test_the_switch_changes_all_sections(compared):
     _, page = compared
     assert page.texts("#runs button") == ["a", "b", "c"]
@@ -438,7 +496,7 @@ def test_runs_side_by_side_and_their_errors_overlaid(compared):
 
 
 def test_a_coarser_page_says_so(opened, scene, monkeypatch):
-    monkeypatch.setattr("deepmf.report.page._LARGEST", 90_000)
+    monkeypatch.setattr("deepmf.report.page._LARGEST", 105_000)
     page = opened(scene())
     assert "means over 2 × 2 of the 32 × 40 pixels" in page.text("#notes")
     canvas = page.one("canvas.map")

@@ -9,10 +9,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from deepmf import factorize
 from deepmf.history import History
 from deepmf.layout import Layout
+from deepmf.mixture import mixture
 from deepmf.report import Ranking
-from deepmf.report.content import Detail, report_content
+from deepmf.report.content import Detail, _visible, report_content
 from deepmf.report.numbers import (
     NO_DATA,
     bins,
@@ -24,6 +26,12 @@ from deepmf.report.numbers import (
     thinned,
 )
 from deepmf.report.order import uncrossed_orders
+from deepmf.runs.run import Run
+
+
+def fitted(X, ranks, layout):
+    f = factorize(X, ranks, max_iter=5, tol=0, random_state=0)
+    return Run("bands", replace(f, layout=layout))
 
 
 def content_of(*runs, labels=None, **options):
@@ -130,11 +138,13 @@ def test_a_scene(scene):
     shown = content["runs"][0]
     for k, layer in enumerate(shown["layers"], start=1):
         assert layer["names"] == run.names(k)
+        assert layer["fractions"]
+        mixed = mixture(run.f.basis(k), run.f.codes(k))
         assert sorted(layer["order"]) == list(range(run.f.ranks[k - 1]))
-        for code, picture in zip(run.f.codes(k), layer["maps"]):
+        for part, picture in zip(mixed.fractions, layer["maps"]):
             back, step = values(picture, (32, 40))
-            assert np.abs(back - code.reshape(32, 40)).max() <= step / 2 * (1 + 1e-9)
-        assert np.allclose(layer["curves"], run.f.basis(k).T, rtol=1e-4)
+            assert np.abs(back - part.reshape(32, 40)).max() <= step / 2 * (1 + 1e-9)
+        assert np.allclose(layer["curves"], mixed.spectra.T, rtol=1e-4)
         if k > 1:
             assert np.abs(np.array(layer["links"]) - run.f.links(k)).max() <= 0.5e-4
         score = run.score(k)
@@ -144,7 +154,7 @@ def test_a_scene(scene):
     assert shown["history"]["data"][0][-1] == pytest.approx(
         np.sqrt(run.f.history.data_errors[-1, 0]), rel=1e-4
     )
-    assert shown["color"] is not None
+    assert shown["color"]["bands"].endswith("nm")
     assert "6 > 4 > 2 components by the layer-centric model; 5 sweeps" in shown["summary"]
 
 
@@ -204,6 +214,59 @@ def test_pictures(pictures):
     wanted = pictures.f.W[0][:, 4].reshape(6, 8).T  # order F
     assert np.abs(back - wanted).max() <= step / 2 * (1 + 1e-9)
     assert content["runs"][0]["residual"] is None  # samples are no pixels
+
+
+def test_bands_by_name(scene):
+    names = np.array([f"B{k:02d}" for k in range(1, 13)])
+    X = scene.data.X[:12]
+    layout = Layout(image_shape=(32, 40), features=names)
+    content = content_of(fitted(X, [4, 2], layout))
+    assert content["axis"]["ticks"] == names.tolist()
+    assert content["axis"]["label"] == "band"
+    assert content["runs"][0]["color"]["bands"] == "B04, B03, B02"
+
+
+@pytest.mark.parametrize(
+    ("names", "bands"),
+    [
+        (["blue", "green", "red", "red edge 1", "nir"], [2, 1, 0]),
+        (["red edge", "Blue", "GREEN", "sr_red", "near infrared"], [3, 2, 1]),
+        (["S2_B02", "S2_B03", "S2_B04", "B08", "B8A"], [2, 1, 0]),
+        (["B2", "B3", "B4", "B5", "B6"], None),  # Landsat's numbers differ from one to the next
+        (["blue", "green", "infrared", "rededge", "red-edge"], None),
+    ],
+)
+def test_colours_by_name(names, bands):
+    found = _visible(Layout(image_shape=(2, 2), features=np.array(names)))
+    assert (None if found is None else found[0]) == bands
+
+
+def test_far_components_bear_a_question_mark(scene):
+    run = scene()
+    W = [run.f.W[0].copy(), *run.f.W[1:]]
+    order = run.score(1).order
+    W[0][:, order[4]] = np.random.default_rng(0).random(30)
+    lost = replace(run, f=replace(run.f, W=W))
+    score = lost.score(1)
+    for name, k, distance in zip(lost.truth[1].names, score.order, score.distances):
+        assert lost.names(1)[k] == f"L1-{k + 1} {name}" + ("?" if distance > 15 else "")
+        assert lost.titles(1)[k].endswith(f"MRSA {distance:.1f}")
+    assert any(name.endswith("?") for name in lost.names(1))
+
+
+def test_errors_that_diverged_are_words(scene):
+    run = scene()
+    columns = {name: a.copy() for name, a in run.f.history.to_dict().items()}
+    columns["data_errors"][:, 1] = 2e8
+    lost = replace(run, f=replace(run.f, history=History(**columns)))
+    content = content_of(run, lost)
+    assert "diverged" in content["ranking"]["rows"][1]
+    assert content["runs"][1]["tiles"][1] == {
+        "what": "relative error, layer 2",
+        "value": "diverged",
+        "unit": "",
+    }
+    assert set(content["runs"][1]["history"]["data"][1]) == {None}
 
 
 def test_little_is_known(scene):
@@ -274,6 +337,12 @@ def test_a_ranking_is_given_or_made(scene):
     made = content_of(*runs, labels=["deep", "flat"])["ranking"]
     assert [row[0] for row in made["rows"]] == ["deep", "flat"]
     assert made["rows"][1][3] is None  # no third layer
+    assert made["about"][0] is None
+    assert made["about"][1][0] == "error"
     given = Ranking(["run", "score"], [["flat", 1.0], ["deep", np.nan]])
     shown = content_of(*runs, labels=["deep", "flat"], ranking=given)["ranking"]
-    assert shown == {"columns": ["run", "score"], "rows": [["flat", 1.0], ["deep", None]]}
+    assert shown == {
+        "columns": ["run", "score"],
+        "rows": [["flat", 1.0], ["deep", None]],
+        "about": [None, None],
+    }

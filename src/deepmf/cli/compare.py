@@ -53,7 +53,7 @@ def compare(
     with sentences():
         from deepmf.report import Ranking, write_report
         from deepmf.runs.compare import compare as compare_all
-        from deepmf.runs.compare import ranking_table
+        from deepmf.runs.compare import ranking_table, readable
         from deepmf.runs.folder import check_free, new_folder
         from deepmf.runs.store import save_run, write_table
 
@@ -72,6 +72,7 @@ def compare(
                 (folder / folders[entry.label]).mkdir()
                 save_run(folder / folders[entry.label], entry.run)
             write_table(folder / "ranking.csv", columns, rows)
+            rows = readable(columns, rows)
             runs = [entry.run for entry in entries]
             labels = [entry.label for entry in entries]
             ranking = Ranking(columns, rows)

@@ -101,6 +101,8 @@ def show_layers(run: Run) -> None:
 
 def _cell(value: object) -> str:
     if isinstance(value, float):
+        if 0.1 <= abs(value) < 100:
+            return f"{value:.2f}"
         return f"{value:.3g}" if value < 1000 else f"{value:.0f}"
     return printable(str(value))
 
@@ -124,20 +126,24 @@ def progress_bar(what: str, quiet: bool = False) -> Callable[[Iterable[Any], int
 @contextmanager
 def sweep_bar(total: int, quiet: bool = False) -> Iterator[Callable[[Sweeps], None]]:
     """A bar of sweeps with the current objective, as a callback for a fit."""
+    from deepmf.compiling import told
+
     columns = (
-        TextColumn("sweeps"),
+        TextColumn("{task.description}"),
         BarColumn(),
         MofNCompleteColumn(),
         TextColumn("objective {task.fields[objective]}"),
         TimeElapsedColumn(),
     )
     with _progress(quiet, *columns) as bar:
-        task = bar.add_task("", total=total, objective="")
+        task = bar.add_task("sweeps", total=total, objective="")
 
         def update(p: Sweeps) -> None:
-            bar.update(task, completed=p.sweep, objective=f"{p.objective:.6g}")
+            said = f"{p.objective:.6g}"
+            bar.update(task, completed=p.sweep, objective=said, description="sweeps")
 
-        yield update
+        with told(lambda: bar.update(task, description="compiling, once per machine ...")):
+            yield update
 
 
 def _progress(quiet: bool, *columns: Any) -> Progress:

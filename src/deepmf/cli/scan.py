@@ -63,8 +63,8 @@ def scan(
     random starts to all of them. Of sparse data (counts of words or genes), which stay sparse, a
     tenth of the samples is held out, and part of a sample's features is told from the others.
 
-    The folder has the numbers (scan.csv, scan.md, scan.json), a figure (scan.png, scan.pdf) and the
-    choice in words (summary.md).
+    The folder has the choice in words and the numbers (summary.md), the numbers alone (scan.csv,
+    scan.json) and a figure (scan.png, scan.pdf).
 
     For example:
 
@@ -106,7 +106,7 @@ def scan(
         columns, rows = done.table()
         with new_folder(out, overwrite) as place:
             folder = Folder(place)
-            numbers = folder.table("scan", columns, rows)
+            numbers = folder.table("scan", columns, rows, markdown=False)
             folder.text("summary.md", f"{done.choice.sentence}\n\n{numbers}")
             text = json.dumps(done.to_dict(), indent=2, ensure_ascii=False)
             folder.text("scan.json", text + "\n")

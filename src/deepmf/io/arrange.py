@@ -19,6 +19,7 @@ from deepmf.io.bands import band_numbers, read_wavelengths
 from deepmf.io.base import Reading, UnreadableError
 from deepmf.io.pixels import Flat, Pixels, blocks, is_masked, unmasked
 from deepmf.layout import Layout
+from deepmf.mixture import FRACTIONS, SPECTRA, Mixture, mixture
 from deepmf.stored import Stored, as_stored
 
 _PLAIN = Layout()
@@ -92,7 +93,8 @@ def from_cube(
             order, X = "C", Flat(cube)
     layout = replace(layout, image_shape=(rows, cols), order=order, pixels="columns")
     data = _scene(path, X, reading, wavelengths, bad, nodata, layout, factor)
-    if axis is not None or reading.bands is not None:
+    count = _listed(reading, wavelengths)
+    if axis is not None or reading.bands is not None or shape.count(count) == 1:
         return data
     said = f"The {('first', 'second', 'last')[place]} axis of its {times(shape)} array is taken as"
     tie = " (another is as long)" if shape.count(m) > 1 else ""
@@ -206,9 +208,47 @@ def only_counts(index: Any) -> bool:
     return type(index).__name__ == "RangeIndex" and index.name is None
 
 
-def maps(f: Factorization, layer: int) -> NDArray[np.float64]:
-    """A scene's codes as pictures, components x rows x cols, NaN where there is no data."""
-    return np.stack([f.layout.image(row) for row in f.codes(layer)])
+class Amounts(NamedTuple):
+    """How much of each component every sample holds, as files tell it."""
+
+    kind: Literal["fractions", "codes"]
+    values: NDArray
+    """Components x samples."""
+    text: str
+    """What the values are, in a sentence."""
+
+    def maps(self, layout: Layout) -> NDArray:
+        """A scene's as pictures, components x rows x cols, NaN where there is no data."""
+        return np.stack([layout.image(row) for row in self.values]).astype(self.values.dtype)
+
+
+def amounts(f: Factorization, layer: int) -> Amounts:
+    """Fractions of the pixels of a scene, where its factors have no sign; codes of other data."""
+    codes = f.codes(layer)
+    mixed = mixture_of(f, layer)
+    if mixed is None:
+        chain = " ".join(f"H_{k}" for k in range(layer, 0, -1))
+        return Amounts("codes", codes, f"deepmf, layer {layer}: codes {chain}")
+    return Amounts("fractions", mixed.fractions, f"deepmf, layer {layer}: {FRACTIONS}")
+
+
+def mixture_of(f: Factorization, layer: int) -> Mixture | None:
+    """A scene's fractions and spectra, where its factors have no sign.
+
+    Of data that were coded with the spectra of others, ``header["spectra"]`` has their sums.
+    """
+    if f.layout.kind != "scene":
+        return None
+    known = f.layout.header.get("spectra")
+    return mixture(f.basis(layer), f.codes(layer), known[layer - 1] if known else None)
+
+
+def components(f: Factorization, layer: int) -> tuple[NDArray, str]:
+    """W_l, a scene's in the data's units where its factors have no sign; and what that is."""
+    mixed = mixture_of(f, layer)
+    if mixed is None:
+        return f.basis(layer), f"deepmf, layer {layer}: components W_{layer} of the fit"
+    return mixed.spectra, f"deepmf, layer {layer}: {SPECTRA}"
 
 
 # --- the matrix ----------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from deepmf.archives import check_length
 from deepmf.dataset import Dataset
 from deepmf.factorization import Factorization
-from deepmf.io.arrange import from_cube, from_matrix, maps, names_array
+from deepmf.io.arrange import amounts, from_cube, from_matrix, names_array
 from deepmf.io.bands import as_wavelengths
 from deepmf.io.base import Format, Reading, UnreadableError
 from deepmf.io.numpy_files import write_codes
@@ -69,20 +69,23 @@ class Envi(Format):
         )
 
     def write(self, folder: Path, f: Factorization, names: Sequence[Sequence[str]]) -> None:
-        """See `Format.write`: ``codes-layer-l.hdr`` and ``.img``, a band per component."""
+        """See `Format.write`: ``fractions-layer-l.hdr`` and ``.img``, a band per component."""
         if f.layout.kind != "scene":
             return write_codes(folder, f)
         for layer in range(1, f.depth + 1):
-            self._save(
-                folder / f"codes-layer-{layer}.img", maps(f, layer), names[layer - 1], f.layout
-            )
+            kind, _, text = found = amounts(f, layer)
+            path = folder / f"{kind}-layer-{layer}.img"
+            self._save(path, found.maps(f.layout), names[layer - 1], f.layout, text)
 
     def write_map(self, folder: Path, name: str, values: Any, layout: Layout) -> None:
         """See `Format.write_map`: ``name.hdr`` and ``.img``."""
         self._save(folder / f"{name}.img", layout.image(values)[None], [name], layout)
 
-    def _save(self, path: Path, bands: NDArray, names: Sequence[str], layout: Layout) -> None:
-        said = {"band names": braced(names), "data ignore value": "nan"}
+    def _save(
+        self, path: Path, bands: NDArray, names: Sequence[str], layout: Layout, text: str = ""
+    ) -> None:
+        said = {"description": braced([text])} if text else {}
+        said |= {"band names": braced(names), "data ignore value": "nan"}
         write_raw(path, bands, {**said, **layout.header.get("envi", {})})
 
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from deepmf.archives import check_room
 from deepmf.dataset import Dataset
 from deepmf.factorization import Factorization
-from deepmf.io.arrange import from_cube, maps, names_array
+from deepmf.io.arrange import amounts, from_cube, names_array
 from deepmf.io.bands import in_nanometres, names_wavelengths, wavelength_in
 from deepmf.io.base import Format, Reading, need
 from deepmf.layout import Layout
@@ -56,17 +56,19 @@ class GeoTiff(Format):
         )
 
     def write(self, folder: Path, f: Factorization, names: Sequence[Sequence[str]]) -> None:
-        """See `Format.write`: ``codes-layer-l.tif``, a band per component, NaN without data."""
+        """See `Format.write`: ``fractions-layer-l.tif``, a band per component, NaN without data."""
         for layer in range(1, f.depth + 1):
-            self._save(
-                folder / f"codes-layer-{layer}.tif", maps(f, layer), names[layer - 1], f.layout
-            )
+            kind, _, text = found = amounts(f, layer)
+            path = folder / f"{kind}-layer-{layer}.tif"
+            self._save(path, found.maps(f.layout), names[layer - 1], f.layout, text)
 
     def write_map(self, folder: Path, name: str, values: Any, layout: Layout) -> None:
         """See `Format.write_map`: ``name.tif``."""
         self._save(folder / f"{name}.tif", layout.image(values)[None], [name], layout)
 
-    def _save(self, path: Path, maps: NDArray, names: Sequence[str], layout: Layout) -> None:
+    def _save(
+        self, path: Path, maps: NDArray, names: Sequence[str], layout: Layout, text: str = ""
+    ) -> None:
         rasterio = need("rasterio", "cubes", "Writing GeoTIFF files")
         header, place = layout.header, dict(_KIND)
         if "crs" in header:
@@ -79,6 +81,8 @@ class GeoTiff(Format):
             with memory.open(**place, **size) as file:
                 file.write(bands)
                 file.descriptions = tuple(names)
+                if text:
+                    file.update_tags(TIFFTAG_IMAGEDESCRIPTION=text)
             path.write_bytes(memory.getbuffer())
 
 

@@ -17,6 +17,7 @@ import numpy as np
 from deepmf.archives import check_room
 from deepmf.dataset import Dataset
 from deepmf.factorization import Factorization
+from deepmf.io.arrange import amounts
 from deepmf.io.base import Format, Reading, UnreadableError, Variable, need
 from deepmf.io.choose import choose, is_numeric, several
 from deepmf.io.dataarrays import (
@@ -63,11 +64,13 @@ class NetCdf(Format):
             return _variables(groups)
 
     def write(self, folder: Path, f: Factorization, names: Sequence[Sequence[str]]) -> None:
-        """See `Format.write`: ``codes-layer-l``, with the input's coordinates."""
+        """See `Format.write`: ``fractions-layer-l``, with the input's coordinates."""
         for layer in range(1, f.depth + 1):
-            codes = f.codes(layer).astype(np.float32, copy=False)
-            da = codes_to_dataarray(codes, f.layout, names[layer - 1])
-            self._save(da, f.layout, folder / f"codes-layer-{layer}{self.suffix}")
+            kind, values, text = amounts(f, layer)
+            codes = codes_to_dataarray(values.astype(np.float32), f.layout, names[layer - 1])
+            da = codes.rename(kind).assign_attrs(long_name=text)
+            da.encoding = codes.encoding
+            self._save(da, f.layout, folder / f"{kind}-layer-{layer}{self.suffix}")
 
     def write_map(self, folder: Path, name: str, values: Any, layout: Layout) -> None:
         """See `Format.write_map`."""

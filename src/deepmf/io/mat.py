@@ -14,7 +14,7 @@ from scipy import sparse
 from deepmf.archives import check_room
 from deepmf.dataset import Dataset
 from deepmf.factorization import Factorization
-from deepmf.io.arrange import from_cube, from_matrix, maps
+from deepmf.io.arrange import amounts, from_cube, from_matrix
 from deepmf.io.bands import find_wavelengths
 from deepmf.io.base import Format, Reading, UnreadableError, Variable, need
 from deepmf.io.choose import choose
@@ -84,18 +84,18 @@ class Mat(Format):
         """See `Format.write`.
 
         ``codes-layer-l.mat``: the layer's ``W`` and ``H``, the names of its components, ``codes``
-        (components x samples) or, for a scene, ``maps`` (rows x cols x components), and above layer
-        1 the ``links``.
+        (components x samples) or, for a scene, ``fractions`` (rows x cols x components; codes where
+        factors have signs), ``about``, what these are, and above layer 1 the ``links``.
         """
         from scipy.io import savemat
 
         for layer in range(1, f.depth + 1):
             cells = np.array(names[layer - 1], dtype=object)
             out = {"W": f.basis(layer), "H": f.H[layer - 1], "names": cells[:, None]}
-            if f.layout.kind == "scene":
-                out["maps"] = np.moveaxis(maps(f, layer), 0, 2)
-            else:
-                out["codes"] = f.codes(layer)
+            found = amounts(f, layer)
+            scene = f.layout.kind == "scene"
+            out[found.kind] = np.moveaxis(found.maps(f.layout), 0, 2) if scene else found.values
+            out["about"] = found.text
             if layer > 1:
                 out["links"] = f.links(layer)
             if f.layout.wavelengths is not None:

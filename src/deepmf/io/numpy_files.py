@@ -13,7 +13,7 @@ from scipy import sparse
 from deepmf.archives import check_npy, check_room, load_npz, npz_headers
 from deepmf.dataset import Dataset
 from deepmf.factorization import Factorization
-from deepmf.io.arrange import from_cube, from_matrix, maps, names_array
+from deepmf.io.arrange import amounts, from_cube, from_matrix, names_array
 from deepmf.io.bands import find_wavelengths
 from deepmf.io.base import Format, Reading, UnreadableError, Variable
 from deepmf.io.choose import choose
@@ -96,8 +96,11 @@ def _is_word(array: Any, word: str) -> bool:
 
 
 def write_codes(folder: Path, f: Factorization) -> None:
-    """``codes-layer-l.npy``: components x samples, or components x rows x cols for a scene."""
+    """``fractions-layer-l.npy``, components x rows x cols, for a scene; else ``codes-layer-l.npy``.
+
+    Codes are components x samples.
+    """
     for layer in range(1, f.depth + 1):
-        codes = f.codes(layer)
-        out = maps(f, layer) if f.layout.kind == "scene" else codes
-        np.save(folder / f"codes-layer-{layer}.npy", out.astype(codes.dtype, copy=False))
+        found = amounts(f, layer)
+        out = found.maps(f.layout) if f.layout.kind == "scene" else found.values
+        np.save(folder / f"{found.kind}-layer-{layer}.npy", out)

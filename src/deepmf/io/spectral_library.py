@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deepmf.factorization import Factorization
+from deepmf.io.arrange import components
 from deepmf.io.base import UnreadableError
 from deepmf.io.envi import (
     braced,
@@ -43,12 +44,16 @@ def read_library(path: Path) -> Library:
 
 
 def write_library(folder: Path, f: Factorization, names: Sequence[Sequence[str]]) -> None:
-    """``components-layer-l.sli`` and ``.hdr``: each layer's components, where X has wavelengths."""
+    """``components-layer-l.sli`` and ``.hdr``: each layer's components, where X has wavelengths.
+
+    A scene's are in the data's units.
+    """
     waves = f.layout.wavelengths
     if waves is None:
         return
     bands = {"wavelength units": "Nanometers", "wavelength": braced([f"{v:.10g}" for v in waves])}
     for layer in range(1, f.depth + 1):
-        header = {"spectra names": braced(names[layer - 1]), **bands}
+        W, text = components(f, layer)
+        said = {"description": braced([text]), "spectra names": braced(names[layer - 1])}
         path = folder / f"components-layer-{layer}.sli"
-        write_raw(path, f.basis(layer).T[None], header, "ENVI Spectral Library")
+        write_raw(path, W.T[None], {**said, **bands}, "ENVI Spectral Library")

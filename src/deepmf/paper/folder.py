@@ -30,17 +30,24 @@ class Folder:
     def _write(self, name: str, write: Callable[[IO[bytes]], object]) -> None:
         write_whole(self.path / name, write)
 
-    def table(self, name: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
-        """Write a table as CSV and as Markdown; return the Markdown."""
+    def table(
+        self,
+        name: str,
+        columns: Sequence[str],
+        rows: Sequence[Sequence[Any]],
+        markdown: bool = True,
+    ) -> str:
+        """Write a table as CSV and, unless told otherwise, as Markdown; return the Markdown."""
         buffer = io.StringIO()
         writer = csv.writer(buffer, lineterminator="\n")
         writer.writerow(columns)
         writer.writerows(rows)
         self.text(f"{name}.csv", buffer.getvalue())
         lines = [columns, ["---"] * len(columns), *([_short(v) for v in row] for row in rows)]
-        markdown = "\n".join("| " + " | ".join(map(str, line)) + " |" for line in lines) + "\n"
-        self.text(f"{name}.md", markdown)
-        return markdown
+        text = "\n".join("| " + " | ".join(map(str, line)) + " |" for line in lines) + "\n"
+        if markdown:
+            self.text(f"{name}.md", text)
+        return text
 
     def figure(self, name: str, figure: Figure) -> None:
         """Write a figure as PNG and as PDF."""

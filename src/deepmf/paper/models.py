@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -46,23 +47,25 @@ class Setting:
 def fit_deep(X: Array, model: str, s: Setting, watch: Callback | None = None) -> Factorization:
     """One deep model; sweeps that augment the start count among its sweeps, as in the paper."""
     joint = model != "multilayer"
-    return factorize(
-        X,
-        s.ranks,
-        model=WEIGHTED.get(model, model),
-        constraint_W=s.constraint_W,
-        constraint_H=s.constraint_H,
-        regularizer_W=s.regularizer_W,
-        init=s.init,
-        augment=s.augment if joint else 0,
-        max_iter=max(s.sweeps - (s.augment if joint else 0), 0),
-        tol=0,
-        random_state=0,
-        allow_negative=s.allow_negative,
-        callbacks=watch,
-        extrapolate=False,
-        solver=FastProjectedGradient(scaled=False),  # the paper's steps
-    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # advice on settings that are the paper's own
+        return factorize(
+            X,
+            s.ranks,
+            model=WEIGHTED.get(model, model),
+            constraint_W=s.constraint_W,
+            constraint_H=s.constraint_H,
+            regularizer_W=s.regularizer_W,
+            init=s.init,
+            augment=s.augment if joint else 0,
+            max_iter=max(s.sweeps - (s.augment if joint else 0), 0),
+            tol=0,
+            random_state=0,
+            allow_negative=s.allow_negative,
+            callbacks=watch,
+            extrapolate=False,
+            solver=FastProjectedGradient(scaled=False),  # the paper's steps
+        )
 
 
 def fit_single(X: Array, s: Setting, layer: int, watch: Callback | None = None) -> Factorization:

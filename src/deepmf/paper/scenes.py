@@ -17,6 +17,7 @@ from deepmf.datasets import (
     simulated_scene,
 )
 from deepmf.factorization import Factorization
+from deepmf.labels import component_ids
 from deepmf.metrics import match
 from deepmf.paper.folder import Folder
 from deepmf.paper.models import DEEP, IMPROVED, SINGLE, Setting, fit_deep, fit_single
@@ -219,7 +220,7 @@ def _component_names(scene: Scene, W: Array, layer: int) -> list[str] | None:
     if layer not in scene.truth:
         return None
     t = scene.truth[layer]
-    names = [str(k + 1) for k in range(W.shape[1])]
+    names = component_ids(layer + 1, W.shape[1])
     for material, k in zip(scene.data.names[t], match(scene.data.W[t], W).order):
         names[k] = material
     return names

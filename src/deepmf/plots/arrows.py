@@ -12,9 +12,14 @@ from deepmf.plots.style import SMALL, color, write
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_ALONG = (0.35, 0.5, 0.25, 0.65, 0.75)
+_ALONG = (0.35, 0.4, 0.45, 0.5, 0.3, 0.55, 0.25, 0.6, 0.65, 0.7, 0.2, 0.75)
 """Where on its arrow a percentage may stand, best first."""
 
+_HALF = (0.15, 0.055)
+"""Width and height of a percentage, in inches, from its middle."""
+
+_WIDEST = 4.5
+"""Points: an arrow of 100 %."""
 
 _PATCH = {"fc": "white", "ec": "none", "pad": 0.4, "alpha": 0.8}
 """Behind a percentage."""
@@ -47,12 +52,21 @@ class Arrow(NamedTuple):
         nearest = self.at(t)
         return float(np.hypot(spot.x - nearest.x, spot.y - nearest.y))
 
+    def crosses(self, spot: Spot, widest: float) -> bool:
+        """Whether the arrow, as wide as it is drawn, goes through a number at that point."""
+        grid = [(x, y) for x in (-1, -0.5, 0, 0.5, 1) for y in (-1, 0, 1)]
+        near = 0.035 + widest * self.link.share / 72 / 2
+        across, up = _HALF
+        return any(
+            self.distance(Spot(spot.x + x * across, spot.y + y * up)) < near for x, y in grid
+        )
+
 
 def draw_arrows(ax: Axes, graph: Graph) -> None:
     """All links of the graph."""
     strongest = sorted(graph.ties, key=lambda tie: -tie.link.share)
     arrows = [_arrow(graph, tie) for tie in strongest]
-    widest = 1.6 if graph.forest else 4.5
+    widest = 1.6 if graph.forest else _WIDEST
     for arrow in arrows:
         _draw(ax, arrow, widest)
     if graph.pitch >= ROOMY:
@@ -69,7 +83,7 @@ def percentages(arrows: list[Arrow]) -> list[tuple[Arrow, Spot]]:
             spot
             for spot in map(arrow.at, _ALONG)
             if not any(_overlap(spot, taken) for _, taken in placed)
-            and all(other.distance(spot) > 0.08 for other in others)
+            and not any(other.crosses(spot, _WIDEST) for other in others)
         ]
         if free:
             placed.append((arrow, free[0]))
@@ -77,7 +91,7 @@ def percentages(arrows: list[Arrow]) -> list[tuple[Arrow, Spot]]:
 
 
 def _overlap(a: Spot, b: Spot) -> bool:
-    return abs(a.x - b.x) < 0.29 and abs(a.y - b.y) < 0.11
+    return abs(a.x - b.x) < 2 * _HALF[0] and abs(a.y - b.y) < 2 * _HALF[1]
 
 
 def _arrow(graph: Graph, tie: Tie) -> Arrow:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from deepmf.factorization import Factorization
+from deepmf.history import DIVERGED
 from deepmf.plots.fits import fit_of
 from deepmf.plots.style import (
     NORMAL,
@@ -30,8 +31,8 @@ _FEW = 12
 """Up to this many points, each is marked."""
 
 _KINDS = (
-    ("layer_errors", "layer-centric\nrelative squared error"),
-    ("data_errors", "data-centric\nrelative squared error"),
+    ("layer_errors", "error of each layer (%)\n" + r"$\|W_{l-1} - W_l H_l\|$"),
+    ("data_errors", "error of the data (%)\n" + r"$\|X - W_l H_l \cdots H_1\|$"),
 )
 
 
@@ -40,10 +41,11 @@ def plot_errors(
     *,
     width: float = TWO_COLUMNS,
 ) -> Figure:
-    """Relative squared errors of both kinds (rows) at each layer (columns), and the objective.
+    """Relative errors of both kinds (rows) at each layer (columns), and the objective.
 
-    ||W_{l-1} - W_l H_l||^2 / ||W_{l-1}^(0)||^2 and ||X - W_l H_l ... H_1||^2 / ||X||^2 on
-    logarithmic axes, one curve per fit.
+    ||W_{l-1} - W_l H_l|| / ||W_{l-1}^(0)|| and ||X - W_l H_l ... H_1|| / ||X|| in per cent, not
+    squared, on logarithmic axes, one curve per fit. Errors above 1000 %, of fits that diverged,
+    are not drawn: they would flatten all other curves.
 
     Parameters
     ----------
@@ -64,7 +66,9 @@ def plot_errors(
         for layer in range(depth):
             ax = fig.add_subplot(grid[row, layer])
             curves = {
-                name: f.history[column][:, layer] for name, f in drawn.items() if layer < f.depth
+                name: _percent(f.history[column][:, layer])
+                for name, f in drawn.items()
+                if layer < f.depth
             }
             _draw(ax, curves, list(drawn))
             if row == 0:
@@ -72,8 +76,8 @@ def plot_errors(
             if layer == 0:
                 ax.set_ylabel(label, fontsize=NORMAL)
     ax = fig.add_subplot(grid[:, depth])
-    _draw(ax, {name: f.history.objective for name, f in drawn.items()}, list(drawn))
-    ax.set_title("objective", fontsize=NORMAL)
+    power = _draw(ax, {name: f.history.objective for name, f in drawn.items()}, list(drawn))
+    ax.set_title("objective" + (rf" ($10^{{{power}}}$)" if power else ""), fontsize=NORMAL)
     fig.supxlabel("sweep", fontsize=NORMAL)
     if len(drawn) > 1:
         handles, labels = ax.get_legend_handles_labels()
@@ -83,33 +87,46 @@ def plot_errors(
     return fig
 
 
-def _draw(ax: Axes, curves: Mapping[str, Array], order: list[str]) -> None:
-    """Curves over the sweeps, on a logarithmic axis unless an objective is negative."""
-    from matplotlib.ticker import MaxNLocator
+def _percent(squares: Array) -> Array:
+    """Relative errors, not squared; NaN where they say no more than that the fit diverged."""
+    errors = 100 * np.sqrt(np.maximum(squares, 0))
+    return np.where(errors < 100 * DIVERGED, errors, np.nan)
 
-    logarithmic = _fit_for_logarithms(np.concatenate(list(curves.values())))
-    for name, values in curves.items():
+
+def _draw(ax: Axes, curves: Mapping[str, Array], order: list[str]) -> int:
+    """Curves over the sweeps, on a logarithmic axis unless an objective is negative.
+
+    Gives the power of ten that the tick labels of large or small numbers leave out.
+    """
+    from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
+
+    values = np.concatenate(list(curves.values()))
+    known = np.abs(values[np.isfinite(values) & (values != 0)])
+    logarithmic = bool(known.size and np.nanmin(values) >= 0)
+    for name, y in curves.items():
         k = order.index(name)
-        hidden = ~np.isfinite(values) | (logarithmic & (values == 0))
-        shown = np.where(hidden, np.nan, values)
+        hidden = ~np.isfinite(y) | (logarithmic & (y == 0))
         ax.plot(
-            np.arange(len(shown)),
-            shown,
+            np.arange(len(y)),
+            np.where(hidden, np.nan, y),
             color=color(k),
             ls=_DASHES[k % len(_DASHES)],
             lw=1.2,
-            marker="o" if len(shown) <= _FEW else None,
+            marker="o" if len(y) <= _FEW else None,
             ms=2.5,
             label=name,
         )
+    exponent = int(np.floor(np.log10(known.max()))) if known.size else 0
+    power = exponent if not -3 < exponent < 4 else 0
     if logarithmic:
         ax.set_yscale("log")
+        decades = np.log10(known.max() / known.min())
+        steps = (1, 2, 5) if decades < 3 else (1,)
+        ax.yaxis.set_major_locator(LogLocator(subs=steps) if decades > 0.5 else MaxNLocator(4))
+        ax.yaxis.set_minor_formatter(NullFormatter())
+    ax.yaxis.set_major_formatter(FuncFormatter(lambda y, _: f"{y / 10.0**power:.3g}"))
     ax.xaxis.set_major_locator(MaxNLocator(4, integer=True))
     ax.tick_params(labelsize=SMALL, which="both")
-    ax.grid(axis="y", which="both", color="0.93", lw=0.4)
+    ax.grid(axis="y", color="0.93", lw=0.4)
     plain_axes(ax)
-
-
-def _fit_for_logarithms(values: Array) -> bool:
-    known = values[np.isfinite(values)]
-    return bool(known.size and known.min() >= 0 and known.max() > 0)
+    return power

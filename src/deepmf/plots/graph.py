@@ -5,6 +5,7 @@ Lengths are inches, from the lower left corner; layers and components count from
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -111,7 +112,8 @@ def _rows(f: Factorization, size: Size, width: float, title: float) -> Graph:
     cell = min((width - _LEFT - _RIGHT) / widest, 1.25 * size.largest)
     width = _LEFT + cell * widest + _RIGHT
     box = size.box(cell)
-    name, gap = 0.15, max(0.45, 0.6 * min(box))
+    links = [link for link in _links(f) if link.share >= SMALLEST_LINK]
+    name, gap = 0.15, max(0.45, 0.6 * min(box)) * _crowding(f, links)
     row = name + box[1] + gap
     height = title + f.depth * row - gap + _EDGE
     places, layers = {}, []
@@ -121,9 +123,14 @@ def _rows(f: Factorization, size: Size, width: float, title: float) -> Graph:
         for position, k in enumerate(order):
             x = _LEFT + cell * widest * (position + 0.5) / len(order)
             places[layer, int(k)] = Place(x, y)
-    links = [link for link in _links(f) if link.share >= SMALLEST_LINK]
     ties = [Tie(link, places[link.above], places[link.below]) for link in links]
     return Graph(width, height, box, cell, name, [*places.items()], ties, layers, forest=False)
+
+
+def _crowding(f: Factorization, links: list[Link]) -> float:
+    """From 1 to 2: links per component of the layer above, where they are most."""
+    count = Counter(link.above[0] for link in links)
+    return float(np.clip(max((n / f.ranks[k - 1] for k, n in count.items()), default=1), 1, 2))
 
 
 def _uncrossed_orders(f: Factorization) -> list[NDArray[np.intp]]:

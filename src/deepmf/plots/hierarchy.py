@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
     from deepmf.estimators import DeepMF
 
+_SMALLEST = 4.5
+"""Points of the smallest names."""
+
 _LINE = 0.11
 """Height of a line of the note below."""
 
@@ -88,7 +91,9 @@ def _note(f: Factorization, graph: Graph, thumbnails: Thumbnails) -> str:
 
 def _draw_nodes(ax: Axes, graph: Graph, thumbnails: Thumbnails, labels: list[list[str]]) -> None:
     wide, tall = graph.box
-    points = min(NORMAL, 72 * 0.75 * graph.name)
+    longest = max(len(name.split(" ")[0]) for names in labels for name in names)
+    fitting = 72 * graph.pitch / (0.62 * longest)  # where the numbers of components still do
+    points = min(NORMAL, 72 * 0.75 * graph.name, max(_SMALLEST, fitting))
     for (layer, k), (x, y) in graph.places:
         thumbnails.draw(ax, (x - wide / 2, x + wide / 2, y, y + tall), layer, k)
         name = shorten(labels[layer - 1][k], graph.pitch, points)

@@ -28,6 +28,9 @@ Box = tuple[float, float, float, float]
 _BRIGHTEST = 99.5
 """Percentile at which colours end: a few outliers would dim the rest."""
 
+_NEARLY = 1.05
+"""How far beyond that the largest value may lie for colours to end there instead."""
+
 _OTHER = {
     "columns": "Here a column of W is a picture, not a row of codes: see plot_pictures.",
     "rows": "Here a row of codes is a picture, not a column of W: see plot_maps.",
@@ -81,6 +84,7 @@ class Scale(NamedTuple):
         sizes = np.abs(known) if known.size else np.zeros(1)
         largest = float(sizes.max())
         high = float(np.percentile(sizes, percentile)) or largest or 1.0
+        high = largest if high < largest <= _NEARLY * high else high
         if signed or np.any(known < 0):
             return cls("RdBu_r", -high, high, "both" if largest > high else "neither")
         return cls(cmap, 0.0, high, "max" if largest > high else "neither")
@@ -116,16 +120,19 @@ def is_flat(picture: Array) -> bool:
 
 
 def draw_bar(fig: Figure, shown: AxesImage, scale: Scale, axes: Sequence[Axes]) -> Colorbar:
-    """A colour bar for these panels, with few ticks in small print."""
-    from matplotlib.ticker import MaxNLocator
+    """A colour bar for these panels, as long as one of them, with few ticks in small print."""
+    from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-    where: Any = "bottom" if is_flat(shown.get_array()) else "right"  # type: ignore[arg-type]
-    shrink = 0.85 if len(axes) == 1 else 0.6
-    bar = fig.colorbar(
-        shown, ax=list(axes), location=where, shrink=shrink, pad=0.03, extend=scale.beyond
-    )
+    flat = is_flat(shown.get_array())  # type: ignore[arg-type]
+    where: Any = {"location": "bottom" if flat else "right", "extend": scale.beyond}
+    if len(axes) == 1:
+        place = (0, -0.13, 1, 0.06) if flat else (1.04, 0, 0.05, 1)
+        bar = fig.colorbar(shown, cax=axes[0].inset_axes(place), **where)
+    else:
+        bar = fig.colorbar(shown, ax=list(axes), shrink=0.6, pad=0.03, **where)
     bar.ax.tick_params(labelsize=SMALL)
-    bar.locator = MaxNLocator(5)
+    bar.locator = MaxNLocator(4)
+    bar.formatter = FuncFormatter(lambda value, _: f"{value:.3g}")
     bar.update_ticks()
     return bar
 

@@ -1,4 +1,4 @@
-"""Codes as maps: where each component is."""
+"""Where each component is: fractions of pixels, or codes, as maps."""
 
 from __future__ import annotations
 
@@ -7,20 +7,24 @@ from typing import TYPE_CHECKING, Literal
 
 from deepmf.factorization import Factorization, layer_number
 from deepmf.labels import component_names
+from deepmf.mixture import mixture
 from deepmf.plots.fits import fit_of
 from deepmf.plots.images import Picture, Scale, draw_bar, draw_image, is_flat, to_picture
 from deepmf.plots.style import NORMAL, TITLE, TWO_COLUMNS, Grid, new_figure, note
-from deepmf.plots.texts import shorten
+from deepmf.plots.texts import heading
+from deepmf.quadratic import Array
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from deepmf.estimators import DeepMF
 
-_NOTES = {
-    "own": "codes; each map has its own colour scale",
-    "shared": "codes; all maps have one colour scale",
+_SCALES = {
+    "own": "each map has its own colour scale",
+    "shared": "all maps have one colour scale",
 }
+_LINE = 0.13
+"""Height of a title's line in inches."""
 
 
 def plot_maps(
@@ -29,6 +33,7 @@ def plot_maps(
     image: Picture | None = None,
     names: Sequence[str] | None = None,
     *,
+    show: Literal["fractions", "codes"] = "fractions",
     scale: Literal["own", "shared"] = "own",
     width: float = TWO_COLUMNS,
 ) -> Figure:
@@ -46,33 +51,47 @@ def plot_maps(
         From one value per pixel to a picture. Default: the layout's.
     names : sequence of str, optional
         Names of the components.
+    show : {"fractions", "codes"}
+        Fractions of the pixel, which sum to 1 (see `deepmf.mixture`), or codes as they are. Where
+        factors have negative entries there are codes only.
     scale : {"own", "shared"}
         Whether each map has its own colour scale or all have one.
     width : float
         Largest width of the figure in inches.
     """
-    if scale not in _NOTES:
+    if scale not in _SCALES:
         raise ValueError(f"scale must be 'own' or 'shared', got {scale!r}.")
+    if show not in ("fractions", "codes"):
+        raise ValueError(f"show must be 'fractions' or 'codes', got {show!r}.")
     f = fit_of(f)
-    codes = f.codes(layer)
-    labels = component_names(names, len(codes))
+    values, what = amounts(f, layer, show)
+    labels = component_names(names, layer_number(layer, f.depth), len(values))
     picture = to_picture(f, image, "columns")
-    pictures = [picture(row) for row in codes]
-    grid = Grid.of(len(codes), width, smallest=1.4, largest=2.4)
+    pictures = [picture(row) for row in values]
+    grid = Grid.of(len(values), width, smallest=1.4, largest=2.4)
     rows, cols = pictures[0].shape
-    bar = (0.0, 0.3) if is_flat(pictures[0]) else (0.45, 0.0)
-    height = min((grid.panel - bar[0]) * rows / cols, 2 * grid.panel) + bar[1] + 0.3
-    fig = new_figure(grid.columns * grid.panel, grid.rows * height + 0.4)
+    bar = (0.0, 0.25) if is_flat(pictures[0]) else (0.4, 0.0)
+    titles = [heading(label, grid.panel, NORMAL) for label in labels]
+    lines = max(len(title.splitlines()) for title in titles)
+    height = min((grid.panel - bar[0]) * rows / cols, 2 * grid.panel) + bar[1] + 0.15
+    fig = new_figure(grid.columns * grid.panel, grid.rows * (height + _LINE * lines) + 0.4)
     axes = list(grid.axes(fig))
     for k, ax in enumerate(axes):
-        colours = Scale.of(codes if scale == "shared" else codes[k])
+        colours = Scale.of(values if scale == "shared" else values[k])
         shown = draw_image(ax, pictures[k], colours)
         ax.set_axis_off()
-        ax.set_title(shorten(labels[k], grid.panel, NORMAL), fontsize=NORMAL, parse_math=False)
+        ax.set_title(titles[k], fontsize=NORMAL, parse_math=False)
         if scale == "own":
             draw_bar(fig, shown, colours, [ax])
     if scale == "shared":
         draw_bar(fig, shown, colours, axes)
     fig.suptitle(f"Layer {layer_number(layer, f.depth)}", fontsize=TITLE)
-    note(fig, _NOTES[scale])
+    note(fig, f"{what}; {_SCALES[scale]}")
     return fig
+
+
+def amounts(f: Factorization, layer: int, show: str = "fractions") -> tuple[Array, str]:
+    """What the maps of a layer show, components x pixels, and what to call it."""
+    codes = f.codes(layer)
+    mixed = mixture(f.basis(layer), codes) if show == "fractions" else None
+    return (codes, "codes") if mixed is None else (mixed.fractions, "fractions of each pixel")

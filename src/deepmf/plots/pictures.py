@@ -67,7 +67,7 @@ def plot_pictures(
     """
     f = fit_of(f)
     W, number = f.basis(layer), layer_number(layer, f.depth)
-    labels = component_names(names, W.shape[1]) if names is not None else []
+    labels = component_names(names, number, W.shape[1]) if names is not None else []
     picture = to_picture(f, image, "rows")
     pictures = [picture(_unit_max(w)) for w in W.T]
     sheet = _Sheet.of(len(pictures), width, pictures[0].shape, named=bool(labels))

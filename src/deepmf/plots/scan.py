@@ -16,6 +16,11 @@ if TYPE_CHECKING:
 
     from deepmf.scan import Scan
 
+_CHOICE, _HOLLOW = "ranks to take, or to choose between", "duplicate or empty components"
+
+_WIDE = 5.5
+"""Inches: a legend in one line needs them."""
+
 _INCHES = 0.45
 """For each candidate."""
 
@@ -34,6 +39,8 @@ def plot_scan(scan: Scan, *, width: float = TWO_COLUMNS) -> Figure:
     width : float
         Largest width of the figure in inches.
     """
+    from matplotlib.lines import Line2D
+
     order = sorted(scan.candidates, key=lambda c: (len(c.ranks), c.ranks))
     x = np.arange(len(order))
     fig = new_figure(min(width, max(3.5, 1 + _INCHES * len(order))), 4.6)
@@ -49,7 +56,7 @@ def plot_scan(scan: Scan, *, width: float = TWO_COLUMNS) -> Figure:
         [float(c.agreements[:, 0].std()) for c in order],
         faces[1],
     )
-    axes[1].axhline(STABLE, color="0.6", lw=0.6, ls=":")
+    level = axes[1].axhline(STABLE, color="0.6", lw=0.8, ls=":")
     axes[1].set_ylim(-0.05, 1.1)
     axes[1].set_ylabel("agreement\nbetween seeds", fontsize=NORMAL)
     _points(axes[2], x, [c.smallest for c in order], None, faces[2])
@@ -60,12 +67,24 @@ def plot_scan(scan: Scan, *, width: float = TWO_COLUMNS) -> Figure:
     axes[2].set_xticks(x, labels, fontsize=SMALL, rotation=90 if turned else 0)
     axes[2].set_xlabel("ranks", fontsize=NORMAL)
     favoured = {scan.choice.ranks, *((r,) for r in scan.choice.between)}
+    legend: dict[str, Any] = {}
     for ax in axes:
         for k, c in enumerate(order):
             if c.ranks in favoured:
-                ax.axvspan(k - 0.4, k + 0.4, color="0.92", zorder=0)
+                legend[_CHOICE] = ax.axvspan(k - 0.4, k + 0.4, color="0.92", zorder=0)
         ax.tick_params(labelsize=SMALL)
         plain_axes(ax)
+    legend[f"agreement {STABLE}: as good as the same"] = level
+    if any(hollow):
+        legend[_HOLLOW] = Line2D([], [], marker="o", ms=4, mfc="white", mec="0.3", ls="none")
+    fig.legend(
+        list(legend.values()),
+        list(legend),
+        loc="outside upper center",
+        ncols=3 if fig.get_figwidth() > _WIDE else 1,
+        fontsize=SMALL,
+        frameon=False,
+    )
     fig.align_ylabels(axes)
     return fig
 

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from deepmf.factorization import Factorization, layer_number
 from deepmf.labels import component_names
 from deepmf.layout import Layout
+from deepmf.mixture import mixture
 from deepmf.plots.fits import fit_of
 from deepmf.plots.style import (
     NORMAL,
@@ -22,7 +23,7 @@ from deepmf.plots.style import (
     new_figure,
     plain_axes,
 )
-from deepmf.plots.texts import shorten
+from deepmf.plots.texts import heading
 from deepmf.quadratic import Array
 
 if TYPE_CHECKING:
@@ -44,9 +45,10 @@ def plot_spectra(
     *,
     width: float = TWO_COLUMNS,
 ) -> Figure:
-    """``w / mean |w|`` of each component w, in its own panel; the truth dashed, at the same scale.
+    """Each component in its own panel, in the data's units (see `deepmf.mixture`).
 
-    Lines break where bad bands were left out.
+    ``w / mean |w|`` instead where factors have negative entries, and beside the truth, which is
+    dashed and scaled in the same way. Lines break where bad bands were left out.
 
     Parameters
     ----------
@@ -55,7 +57,8 @@ def plot_spectra(
     layer : int
         Which layer, from 1.
     wavelengths : array of length m, optional
-        In nanometres. Default: the layout's, else its band numbers, else 1 to m.
+        In nanometres. Default: the layout's, else the names of its bands where they are few, else
+        their numbers.
     truth : array, m x r, optional
         True spectra in the order of the components (see `deepmf.metrics.match`).
     names : sequence of str, optional
@@ -64,19 +67,26 @@ def plot_spectra(
         Largest width of the figure in inches.
     """
     f = fit_of(f)
-    W = f.basis(layer)
-    labels = component_names(names, W.shape[1])
-    x, unit = _axis(f.layout, len(W), wavelengths)
-    T = None if truth is None else _same_shape(truth, W, layer_number(layer, f.depth))
+    W, number = f.basis(layer), layer_number(layer, f.depth)
+    labels = component_names(names, number, W.shape[1])
+    x, unit, ticks = _axis(f.layout, len(W), wavelengths)
+    T = None if truth is None else _same_shape(truth, W, number)
+    mixed = mixture(W, f.codes(layer)) if T is None else None
     pieces = f.layout.pieces() or [slice(0, len(W))]
     many = W.shape[1] > _MANY
     grid = Grid.of(W.shape[1], width, smallest=1.15 if many else 1.7, largest=3.5)
-    fig = new_figure(grid.columns * grid.panel, (0.85 if many else 1.25) * grid.rows + 0.55)
+    titles = [heading(label, grid.panel, NORMAL) for label in labels]
+    lines = max(len(title.splitlines()) for title in titles)
+    height = (0.7 if many else 1.1) + 0.13 * lines
+    fig = new_figure(grid.columns * grid.panel, height * grid.rows + (0.7 if ticks else 0.55))
     for k, ax in enumerate(grid.axes(fig, sharex=True)):
-        _draw(ax, x, _unit_mean(W[:, k]), pieces, color=color(0), lw=1.2, label="estimate")
+        w = _unit_mean(W[:, k]) if mixed is None else mixed.spectra[:, k]
+        _draw(ax, x, w, pieces, color=color(0), lw=1.2, label="estimate")
         if T is not None:
             _draw(ax, x, _unit_mean(T[:, k]), pieces, color="0.2", lw=0.9, ls="--", label="truth")
-        ax.set_title(shorten(labels[k], grid.panel, NORMAL), fontsize=NORMAL, parse_math=False)
+        ax.set_title(titles[k], fontsize=NORMAL, parse_math=False)
+        if ticks is not None:
+            ax.set_xticks(x, ticks, rotation=90, parse_math=False)
         if ax.dataLim.y0 >= 0:
             ax.set_ylim(bottom=0)
         ax.tick_params(labelsize=SMALL)
@@ -84,14 +94,18 @@ def plot_spectra(
     if T is not None:
         fig.axes[0].legend(fontsize=SMALL, frameon=False)
     fig.supxlabel(unit, fontsize=NORMAL)
-    fig.supylabel("spectrum / its mean", fontsize=NORMAL)
-    fig.suptitle(f"Layer {layer_number(layer, f.depth)}", fontsize=TITLE)
+    measure = "spectrum / its mean" if mixed is None else "spectrum, in the data's units"
+    fig.supylabel(measure, fontsize=NORMAL)
+    fig.suptitle(f"Layer {number}", fontsize=TITLE)
     return fig
 
 
-def _axis(layout: Layout, m: int, wavelengths: ArrayLike | None) -> tuple[Array, str]:
-    """Where the bands stand, and in which unit."""
+def _axis(
+    layout: Layout, m: int, wavelengths: ArrayLike | None
+) -> tuple[Array, str, list[str] | None]:
+    """Where the bands stand, in which unit, and their names where these are the ticks."""
     given, unit = wavelengths, "wavelength (nm)"
+    ticks = layout.band_ticks() if given is None else None
     if given is None:
         given = layout.wavelengths
     if given is None:
@@ -99,7 +113,7 @@ def _axis(layout: Layout, m: int, wavelengths: ArrayLike | None) -> tuple[Array,
     x = np.asarray(given, dtype=np.float64)
     if x.shape != (m,):
         raise ValueError(f"wavelengths has shape {x.shape}, but the spectra have {m} bands.")
-    return x, unit
+    return x, unit, ticks
 
 
 def _same_shape(truth: ArrayLike, W: Array, layer: int) -> Array:

@@ -14,6 +14,11 @@ def shorten(text: str, inches: float, points: float) -> str:
     return text[: room - 1 - end].rstrip() + "…" + text[len(text) - end :].lstrip()
 
 
+def heading(text: str, inches: float, points: float) -> str:
+    """A name in a panel's title, each of its lines shortened."""
+    return "\n".join(shorten(line, inches, points) for line in text.splitlines())
+
+
 def wrap(text: str, inches: float, points: float) -> str:
     """The text in as many lines as letters of this size need."""
     return "\n".join(textwrap.wrap(text, max(10, int(inches * 72 / (0.56 * points)))))

@@ -19,6 +19,7 @@ from deepmf.plots.images import (
     draw_image,
     to_picture,
 )
+from deepmf.plots.maps import amounts
 from deepmf.plots.style import write
 from deepmf.plots.texts import shorten
 from deepmf.plots.words import top_features
@@ -60,7 +61,7 @@ class Thumbnails:
             return self._component, self._image_size(f.W[0][:, 0], 0.24, 0.8)
         if image is not None or layout.kind == "scene":
             self._picture = to_picture(f, image, "columns")
-            self._codes = [f.codes(layer) for layer in range(1, f.depth + 1)]
+            self._amounts = [amounts(f, layer)[0] for layer in range(1, f.depth + 1)]
             self.note = "each map has its own colour scale"
             return self._map, self._image_size(f.H[0][0], 0.4, 1.0)
         if layout.features is not None:
@@ -83,8 +84,8 @@ class Thumbnails:
         return Size(smallest, largest, rows / cols)
 
     def _map(self, ax: Axes, box: Box, layer: int, k: int) -> None:
-        codes = self._codes[layer - 1][k]
-        self._image(ax, self._picture(codes), Scale.of(codes), box, layer, k)
+        held = self._amounts[layer - 1][k]
+        self._image(ax, self._picture(held), Scale.of(held), box, layer, k)
 
     def _component(self, ax: Axes, box: Box, layer: int, k: int) -> None:
         w = self.f.W[layer - 1][:, k]

@@ -21,7 +21,7 @@ from deepmf.plots.style import (
     plain_axes,
     write,
 )
-from deepmf.plots.texts import shorten
+from deepmf.plots.texts import heading, shorten
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 
 _LINE = 0.125
 """Height of a word in inches."""
+
+_FAINT = 0.01
+"""Of a component's largest weight: bars below it cannot be seen."""
 
 _POSITIVE, _NEGATIVE = "#9CCBE5", "#F2B28A"
 """Pale blue and orange, for black words upon them."""
@@ -71,6 +74,8 @@ def plot_words(
 ) -> Figure:
     """Bars of ``W_l(i, k) / sum_i |W_l(i, k)|``, in percent, for the n largest features of each k.
 
+    Features below a hundredth of the largest, whose bars no one would see, are left out.
+
     Parameters
     ----------
     f : Factorization or fitted DeepMF
@@ -87,19 +92,23 @@ def plot_words(
         Largest width of the figure in inches.
     """
     f = fit_of(f)
-    tops = top_features(f, layer, n, features)
-    labels = component_names(names, len(tops))
+    tops = [_visible(top) for top in top_features(f, layer, n, features)]
+    labels = component_names(names, layer_number(layer, f.depth), len(tops))
     totals = np.abs(f.basis(layer)).sum(axis=0)
     lines = max(map(len, tops), default=1) or 1
     grid = Grid.of(len(tops), width, smallest=1.15, largest=1.8)
     fig = new_figure(grid.columns * grid.panel, grid.rows * (_LINE * lines + 0.3) + 0.55)
     for k, ax in enumerate(grid.axes(fig, sharex=True, sharey=True)):
         _draw(ax, tops[k], float(totals[k]) or 1.0, grid.panel)
-        ax.set_title(shorten(labels[k], grid.panel, NORMAL), fontsize=NORMAL, parse_math=False)
+        ax.set_title(heading(labels[k], grid.panel, NORMAL), fontsize=NORMAL, parse_math=False)
         ax.set_ylim(lines - 0.4, -0.6)
     fig.supxlabel("share of the component (%)", fontsize=NORMAL)
     fig.suptitle(f"Layer {layer_number(layer, f.depth)}", fontsize=TITLE)
     return fig
+
+
+def _visible(top: list[tuple[str, float]]) -> list[tuple[str, float]]:
+    return [(name, value) for name, value in top if abs(value) >= _FAINT * abs(top[0][1])]
 
 
 def _draw(ax: Axes, top: list[tuple[str, float]], total: float, panel: float) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 from deepmf.layout import Layout
 from deepmf.quadratic import Array
 from deepmf.report.numbers import bins, extremes, rounded
+from deepmf.report.texts import short
 
 _FEW_ROWS = 40
 """Up to here rows without names are bars; more are a curve."""
@@ -22,6 +23,8 @@ class Axis(NamedTuple):
     pieces: list[slice]
     parts: list[slice] | None
     """Bins whose extremes stand for the values, where these are too many."""
+    ticks: list[str] | None = None
+    """Names of the places, where they are few."""
 
     @classmethod
     def of(cls, layout: Layout, m: int, points: int) -> Axis | None:
@@ -40,7 +43,7 @@ class Axis(NamedTuple):
             label, x = "row", np.arange(1.0, m + 1)
         pieces = layout.pieces() or [slice(0, m)]
         parts = bins(pieces, points // 2) if m > points else None
-        return cls(label, x, pieces, parts)
+        return cls(label, x, pieces, parts, layout.band_ticks())
 
     def curve(self, values: Array) -> list[float | None]:
         """A component's values, or the extremes of its bins."""
@@ -54,6 +57,7 @@ class Axis(NamedTuple):
                 "x": rounded(self.x, 7),
                 "pieces": [[p.start, p.stop] for p in self.pieces],
                 "binned": 1,
+                "ticks": None if self.ticks is None else [short(name) for name in self.ticks],
             }
         first = [
             k for k, p in enumerate(self.parts) if any(p.start == q.start for q in self.pieces)
@@ -64,4 +68,5 @@ class Axis(NamedTuple):
             "x": rounded(np.repeat([self.x[p].mean() for p in self.parts], 2), 7),
             "pieces": [[2 * a, 2 * b] for a, b in zip(first, ends)],
             "binned": self.parts[0].stop - self.parts[0].start,
+            "ticks": None,
         }

@@ -8,6 +8,7 @@ const state = {
   k: 0,
   lit: false, // dim the rest of the graph only once the reader has chosen something
   tab: 1, // the layer of the components' section
+  same: false, // whether the maps of a layer share one colour scale
 };
 
 const run = () => data.runs[state.run];
@@ -94,13 +95,27 @@ function num(value, digits = 3) {
   return text.replace(/-/g, "−");
 }
 
-const percent = (share) => `${num(100 * share, share < 0.1 ? 2 : 3)} %`;
+// Numbers side by side have as many decimals: 1.90 and 12.34, 340; 0.00123.
+function digits(value) {
+  const size = Math.abs(value);
+  if (typeof value !== "number" || size < 0.1) return num(value);
+  return size < 100 ? value.toFixed(2).replace("-", "−") : num(value);
+}
+
+// How to write the numbers of a column: two decimals, more where all are small.
+function columnFormat(values) {
+  const largest = Math.max(0, ...values.filter((v) => typeof v === "number").map(Math.abs));
+  if (largest === 0 || largest >= 1e4 || largest < 1e-3) return num;
+  const decimals = Math.max(largest < 1000 ? 2 : 0, 2 - Math.floor(Math.log10(largest)));
+  return (v) => (typeof v === "number" ? v.toFixed(decimals).replace("-", "−") : num(v));
+}
+
+const percent = (share) => (share === null ? "diverged" : `${digits(100 * share)} %`);
+const percentTick = (share) => `${num(100 * share)} %`;
 const whole = (share) => `${Math.round(100 * share)} %`;
 
-function title(layer, k) {
-  const name = layerOf(layer).names[k];
-  return /^\d+$/.test(name) ? `Component ${name}` : name;
-}
+const idOf = (layer, k) => `L${layer}-${k + 1}`;
+const title = (layer, k) => layerOf(layer).names[k];
 
 function clip(text, most) {
   return text.length <= most ? text : `${text.slice(0, Math.max(1, most - 1))}…`;
@@ -145,15 +160,26 @@ function valueAt(map, i) {
   return code === NO_DATA ? null : map.lo + (code * (map.hi - map.lo)) / (NO_DATA - 1);
 }
 
-// Which colours a map takes, and the values at their ends. Values of both signs get a scale with
-// zero in its middle.
+// Which colours a map takes, and the values at their ends: its own, or those of all in its layer.
+// Values of both signs get a scale with zero in its middle.
 function scaleOf(map, kind) {
-  if (map.lo < -0.02 * Math.abs(map.hi)) {
-    const size = Math.max(-map.lo, map.hi);
+  const { lo, hi, top } = map.shared ?? map;
+  if (lo < -0.02 * Math.abs(hi)) {
+    const size = Math.max(-lo, hi);
     return { anchors: SCALES.signed, from: -size, to: size };
   }
   const anchors = kind === "residual" ? SCALES.residual : data.kind === "pictures" ? SCALES.ink : SCALES.amount;
-  return { anchors, from: map.lo, to: map.top };
+  return { anchors, from: lo, to: top };
+}
+
+// One colour scale for all maps of a layer, or one for each.
+function shareScales(same) {
+  state.same = same;
+  for (const { maps } of data.runs.flatMap((r) => r.layers)) {
+    const most = (key, of) => of(...maps.map((map) => map[key] ?? 0));
+    const shared = same ? { lo: most("lo", Math.min), hi: most("hi", Math.max), top: most("top", Math.max) } : null;
+    for (const map of maps) Object.assign(map, { shared, canvas: null, url: null });
+  }
 }
 
 // The map at one canvas pixel per value; drawn once, then scaled by whoever shows it.
@@ -198,15 +224,19 @@ function pictureUrl(map) {
   return map.url;
 }
 
-function colorBar(map, kind = "amount") {
+// Colours end at the 99th percentile: the largest value may lie beyond the bar's end.
+function colorBar(map, kind = "amount", format = num) {
   const { anchors, from, to } = scaleOf(map, kind);
-  // colours end at the 99th percentile, so the largest value may lie beyond the bar's end
-  const beyond = map.hi > to * (1 + 1e-6) ? ` (max ${num(map.hi)})` : "";
   const strip = el("span", { class: "strip" });
   strip.style.background = gradient(anchors);
   return el("div", { class: "colorbar" },
-    el("span", {}, num(from)), strip, el("span", {}, num(to) + beyond));
+    el("span", {}, format(from)), strip, el("span", {}, format(to)),
+    el("span", { class: "largest" }, `max ${format(map.hi)}`));
 }
+
+// How a map's values are written.
+const amountOf = (layer) => (layerOf(layer).fractions ? fraction : num);
+const fraction = (value) => (value === null ? "–" : value.toFixed(2));
 
 // --- what is linked to what ---------------------------------------------------------------------
 
@@ -229,6 +259,12 @@ function truthOf(layer, k) {
   const truth = layerOf(layer).truth;
   const i = truth ? truth.order.indexOf(k) : -1;
   return i < 0 ? null : { name: truth.names[i], mrsa: truth.distances[i], curve: truth.curves[i] };
+}
+
+// "MRSA 3.20" of a component that has a true one beside it.
+function mrsaOf(layer, k) {
+  const truth = truthOf(layer, k);
+  return truth ? `MRSA ${digits(truth.mrsa)}` : layerOf(layer).truth ? "no true component" : "";
 }
 
 const scaledCurve = (layer, k) => {

@@ -34,7 +34,7 @@ function extent(values) {
 function axis(values, from, to, { log = false, zero = false, spacing = 40 } = {}) {
   let [lo, hi] = extent(log ? values.filter((v) => v > 0) : values);
   if (zero && lo > 0) lo = 0;
-  if (log && hi / lo >= 2) {
+  if (log && lo > 0 && hi / lo >= 2) {
     const air = (hi / lo) ** 0.04;
     [lo, hi] = [lo / air, hi * air];
     const [a, b] = [Math.log10(lo), Math.log10(hi)];
@@ -66,14 +66,19 @@ function path(xs, ys, pieces = [[0, xs.length]]) {
 }
 
 /* Draws lines into the host, and again whenever its width changes.
-   series: [{label, x, y, color, dash}];
+   series: [{label, x, y, color, dash, click}];
    options: title, formula, name (what it is, for screen readers), xLabel, yLabel, height, format,
-   log, zero, integers (no ticks between them), pieces, restAtEnd (show last values at rest). */
+   tickFormat, log, zero, integers (no ticks between them), ticks (names of the places along x),
+   pieces, restAtEnd (show last values at rest). */
 function lineChart(host, series, options) {
   const format = options.format ?? num;
+  const tickFormat = options.tickFormat ?? format;
   const values = series.map(() => el("span", { class: "value" }));
   const where = el("span", { class: "where" });
-  const entries = series.map((s, i) => el("span", { class: "entry" }, legendKey(s), s.label, values[i]));
+  const entries = series.map((s, i) => {
+    const name = s.click ? el("button", { type: "button", class: "plain", on: { click: s.click } }, s.label) : s.label;
+    return el("span", { class: "entry" }, legendKey(s), name, values[i]);
+  });
   const frame = el("div", { class: "plot" });
   replace(host,
     options.title ? el("h3", {}, options.title) : null,
@@ -83,7 +88,8 @@ function lineChart(host, series, options) {
 
   // The legend holds the values at x, or those at rest.
   function read(x) {
-    where.textContent = x === null ? "" : `at ${options.xLabel} ${num(x, 5)}`;
+    const place = x === null ? "" : options.ticks?.[nearest(series[0].x, x)] ?? num(x, 5);
+    where.textContent = x === null ? "" : `at ${options.xLabel} ${place}`;
     series.forEach((s, i) => {
       const rest = options.restAtEnd ? s.y.length - 1 : -1;
       const point = x === null ? rest : nearest(s.x, x);
@@ -94,10 +100,11 @@ function lineChart(host, series, options) {
   fluid(frame, (width) => {
     const box = { top: 10, right: width - 20, bottom: (options.height ?? 220) - 40 };
     const Y = axis(series.flatMap((s) => s.y), box.bottom, box.top, options);
-    box.left = 32 + 6.6 * Math.max(1, ...Y.ticks.map((tick) => format(tick).length));
+    box.left = 32 + 6.6 * Math.max(1, ...Y.ticks.map((tick) => tickFormat(tick).length));
     const X = axis(series.flatMap((s) => s.x), box.left, box.right, { spacing: 70 });
-    const picture = svg("svg", { width, height: box.bottom + 40, role: "img", tabindex: 0, "aria-label": options.name },
-      ...axes(X, Y, box, format, options),
+    const below = bandNames(options.ticks, (box.right - box.left) / series[0].x.length);
+    const picture = svg("svg", { width, height: box.bottom + 22 + below.room, role: "img", tabindex: 0, "aria-label": options.name },
+      ...axes(X, Y, box, tickFormat, { ...options, below, places: series[0].x }),
       ...series.flatMap((s) => line(s, X, Y, options.pieces)));
     addCursor(picture, series, X, box, read);
     replace(frame, picture);
@@ -109,7 +116,16 @@ const legendKey = ({ color: stroke, dash }) =>
   svg("svg", { class: "key", width: 18, height: 8, "aria-hidden": true },
     svg("line", { x2: 18, y1: 4, y2: 4, stroke, "stroke-width": 2.2, "stroke-dasharray": dash ? "4 3" : null }));
 
-function axes(X, Y, { left, right, top, bottom }, format, { xLabel, yLabel, integers }) {
+// Names under an axis, turned where they are too long for their places; and their room below it.
+function bandNames(names, place) {
+  if (!names) return { names: null, room: 18 };
+  const shown = names.map((name) => clip(name, 12));
+  const longest = Math.max(...shown.map((name) => name.length));
+  const turned = 6.8 * longest > place;
+  return { names: shown, turned, room: 18 + (turned ? 6.4 * longest - 8 : 0) };
+}
+
+function axes(X, Y, { left, right, top, bottom }, format, { xLabel, yLabel, integers, below, places }) {
   const text = (name, x, y, anchor, words) =>
     svg("text", { class: name, x, y, "text-anchor": anchor }, words);
   const upright = svg("text", {
@@ -122,12 +138,14 @@ function axes(X, Y, { left, right, top, bottom }, format, { xLabel, yLabel, inte
       svg("line", { class: "grid", x1: left, x2: right, y1: Y(tick), y2: Y(tick) }),
       text("tick", left - 8, Y(tick) + 4, "end", format(tick)),
     ]),
-    ...X.ticks.filter((tick) => !integers || Number.isInteger(tick)).flatMap((tick) => [
+    ...(below.names ? places : X.ticks.filter((tick) => !integers || Number.isInteger(tick))).flatMap((tick, i) => [
       svg("line", { class: "axis", x1: X(tick), x2: X(tick), y1: bottom, y2: bottom + 4 }),
-      text("tick", X(tick), bottom + 17, "middle", num(tick, 5)),
+      below.turned
+        ? svg("text", { class: "tick", "text-anchor": "end", transform: `translate(${X(tick) + 4} ${bottom + 8}) rotate(-90)` }, below.names[i])
+        : text("tick", X(tick), bottom + 17, "middle", below.names ? below.names[i] : num(tick, 5)),
     ]),
     svg("line", { class: "axis", x1: left, x2: right, y1: bottom, y2: bottom }),
-    text("label", (left + right) / 2, bottom + 35, "middle", xLabel),
+    text("label", (left + right) / 2, bottom + 17 + below.room, "middle", xLabel),
     upright,
   ];
 }
@@ -174,11 +192,10 @@ function addCursor(picture, series, X, { top, bottom }, read) {
 }
 
 // "W_l H_{l-1}" with real subscripts.
-function formula(text) {
-  const parts = text.split(/_(\{[^}]*\}|.)/);
-  return el("p", { class: "formula" },
-    ...parts.map((part, i) => (i % 2 ? el("sub", {}, part.replace(/[{}]/g, "")) : part)));
-}
+const subscripted = (text) =>
+  text.split(/_(\{[^}]*\}|.)/).map((part, i) => (i % 2 ? el("sub", {}, part.replace(/[{}]/g, "")) : part));
+
+const formula = (text) => el("p", { class: "formula" }, ...subscripted(text));
 
 // Index of the value closest to x.
 function nearest(values, x) {
@@ -200,7 +217,7 @@ function sparkline(values, width, height, stroke = ACCENT, under = null) {
 }
 
 // Horizontal bars [[name, value], ...], from zero; negative ones in another colour.
-function bars(entries) {
+function bars(entries, format = num) {
   const largest = Math.max(...entries.map(([, v]) => Math.abs(v ?? 0))) || 1;
   return el("ol", { class: "bars" },
     ...entries.map(([name, value]) => {
@@ -209,6 +226,6 @@ function bars(entries) {
       return el("li", {},
         el("span", { class: "bar-name", title: name }, name),
         el("span", { class: "bar-track" }, bar),
-        el("span", { class: "bar-value" }, num(value)));
+        el("span", { class: "bar-value" }, format(value)));
     }));
 }

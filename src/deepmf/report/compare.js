@@ -6,32 +6,39 @@ const sorting = { column: null, down: false };
 function drawRanking() {
   if (!data.ranking) return;
   byId("ranking").hidden = false;
-  const { columns, rows } = data.ranking;
+  const { columns, rows, about } = data.ranking;
+  const numeric = columns.map((_, c) => rows.some((row) => typeof row[c] === "number"));
+  const formats = columns.map((name, c) => (name === "sweeps" ? num : columnFormat(rows.map((row) => row[c]))));
   const shown = rows.slice();
   if (sorting.column !== null) {
     // missing values stay last whichever way the others run
     const order = (a, b) => (typeof a === "number" && typeof b === "number" ? a - b : String(a).localeCompare(String(b)));
+    const words = (cell) => typeof cell === "string" && numeric[sorting.column]; // "diverged" is worst
     shown.sort((p, q) => {
       const [a, b] = [p[sorting.column], q[sorting.column]];
       if (a === null || b === null) return (a === null) - (b === null);
+      if (words(a) || words(b)) return words(a) - words(b);
       return sorting.down ? order(b, a) : order(a, b);
     });
   }
-  const numeric = columns.map((_, c) => rows.every((row) => typeof row[c] !== "string"));
   replace(byId("ranking-table"),
     el("thead", {}, el("tr", {}, ...columns.map((name, c) => rankingHeading(name, c, numeric[c])))),
     el("tbody", {}, ...shown.map((row) => {
       const index = data.runs.findIndex((r) => r.label === row[0]);
       return el("tr", { class: index === state.run ? "chosen" : null }, ...row.map((cell, c) =>
         el("td", { class: numeric[c] ? "number" : null },
-          c === 0 && index >= 0 ? runButton(index) : num(cell, 4))));
+          c === 0 && index >= 0 ? runButton(index) : formats[c](cell))));
     })));
+  const terms = new Map(about.filter((pair) => pair));
+  replace(byId("ranking-terms"), ...[...terms].map(([name, meaning]) =>
+    el("div", {}, el("dt", {}, name), el("dd", {}, ...subscripted(meaning)))));
 }
 
 function rankingHeading(name, c, isNumeric) {
   const on = sorting.column === c;
   const way = on ? (sorting.down ? "descending" : "ascending") : "none";
-  return el("th", { scope: "col", class: isNumeric ? "number" : null, "aria-sort": way },
+  const meaning = data.ranking.about[c]?.[1].replace(/[_{}]/g, "");
+  return el("th", { scope: "col", class: isNumeric ? "number" : null, "aria-sort": way, title: meaning },
     el("button", { type: "button", class: "plain", on: { click: () => {
       Object.assign(sorting, { column: c, down: on && !sorting.down });
       drawRanking();
@@ -82,9 +89,10 @@ function sideCell(index, layer, k, count, best) {
   const size = data.kind === "table" ? { w: 120, h: 66 } : fitted(count > WIDE ? 64 : 124);
   const i = truth ? truth.order.indexOf(k) : -1;
   return el("button", {
-    type: "button", class: "side-cell", "aria-label": `${r.label}, layer ${layer}, component ${k + 1}`,
+    type: "button", class: "side-cell", "aria-label": `${r.label}, ${idOf(layer, k)}`,
     on: { click: () => { chooseRun(index); visit(layer, k); } },
   },
   svg("svg", { width: size.w, height: size.h, "aria-hidden": true }, ...emblem(layer, k, 0, 0, size, r)),
-  i >= 0 ? el("span", { class: truth.distances[i] === best ? "hint best" : "hint" }, `MRSA ${num(truth.distances[i])}`) : null);
+  el("span", { class: "hint" }, idOf(layer, k)),
+  i >= 0 ? el("span", { class: truth.distances[i] === best ? "hint best" : "hint" }, ` MRSA ${digits(truth.distances[i])}`) : null);
 }

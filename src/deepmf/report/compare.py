@@ -7,10 +7,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from deepmf.labels import component_ids
 from deepmf.metrics import match
 from deepmf.quadratic import Array
 from deepmf.report.numbers import root
-from deepmf.report.texts import short
+from deepmf.report.texts import explained, short
+from deepmf.runs.compare import readable
 from deepmf.runs.run import Run
 
 
@@ -23,15 +25,17 @@ class Ranking(NamedTuple):
 
 def table(ranking: Ranking) -> dict[str, Any]:
     """As plain data; None where a number is missing."""
+    known = [explained(str(c)) for c in ranking.columns]
     return {
         "columns": [short(c) for c in ranking.columns],
         "rows": [[_cell(c) for c in row] for row in ranking.rows],
+        "about": [None if pair is None else list(pair) for pair in known],
     }
 
 
 def _cell(value: str | float) -> str | float | None:
     if isinstance(value, str):
-        return short(value)
+        return short(value) if value else None
     return float(value) if np.isfinite(value) else None
 
 
@@ -50,11 +54,11 @@ def default_ranking(runs: Sequence[Run], labels: Sequence[str]) -> Ranking:
     rows = []
     for run, label, score in zip(runs, labels, scores):
         errors = (100 * root(run.f.history.data_errors[-1])).tolist()
-        errors += [np.nan] * (depth - len(errors))
+        errors += [""] * (depth - len(errors))
         found = [score[k] for k in known]
         time = float(run.f.history.time[-1])
         rows.append([label, *errors, *found, float(run.f.n_iter), time])
-    return Ranking(columns, rows)
+    return Ranking(columns, readable(columns, rows))
 
 
 def _mean_scores(run: Run, depth: int) -> list[float]:
@@ -84,7 +88,7 @@ def _references(runs: Sequence[Run], depth: int) -> Iterator[tuple[list[str], Ar
             yield [short(name) for name in known.names], known.W
         else:
             W = runs[0].f.basis(layer)
-            yield [str(k + 1) for k in range(W.shape[1])], W
+            yield component_ids(layer, W.shape[1]), W
 
 
 def _columns(reference: Array, W: Array) -> list[int | None]:

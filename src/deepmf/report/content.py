@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -9,22 +10,33 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deepmf.factorization import Factorization
+from deepmf.history import DIVERGED
+from deepmf.io.arrange import mixture_of
 from deepmf.layout import Layout
 from deepmf.quadratic import Array
 from deepmf.report.axis import Axis
 from deepmf.report.compare import Ranking, default_ranking, side_by_side, table
 from deepmf.report.numbers import block_mean, composite, quantised, root, rounded, thinned
 from deepmf.report.order import uncrossed_orders
-from deepmf.report.texts import duration, model_name, short, summary
+from deepmf.report.texts import digits, duration, model_name, short, summary
 from deepmf.runs.run import Run
 
 _SWEEPS = 500
 _TOP_FEATURES = 15
 _TOP_SAMPLES = 5
+_FAINT = 0.01
+"""Of a component's largest feature: bars below it cannot be seen."""
 _VISIBLE = (650, 550, 460)
 """Red, green and blue, in nm."""
 _FAR = 40
 """nm from a colour at which a band no longer stands for it."""
+
+
+_COLOURS = [
+    [rf"(?i)(?<![a-z0-9]){word}(?![a-z0-9])" for word in words]
+    for words in (("red(?![ _-]*edge)", "green", "blue"), ("B04", "B03", "B02"))
+]
+"""How bands of these colours are called: by the words, or as Sentinel-2 does."""
 
 
 class Detail(NamedTuple):
@@ -132,16 +144,19 @@ def _layer(
 ) -> dict[str, Any]:
     f, layout = run.f, run.f.layout
     W = f.basis(layer)
-    scored = bool(np.isfinite(W).all())
-    names = run.names(layer) if scored else [str(k + 1) for k in range(W.shape[1])]
+    codes = f.codes(layer)
+    mixed = mixture_of(f, layer)
+    if mixed is not None:
+        W, codes = mixed.spectra, mixed.fractions
     content: dict[str, Any] = {
-        "names": [short(name) for name in names],
+        "names": [short(name) for name in run.names(layer)],
+        "fractions": mixed is not None,
         "order": order.tolist(),
         "links": [] if layer == 1 else np.nan_to_num(np.round(f.links(layer), 4)).tolist(),
-        "truth": _truth(run, layer, axis) if scored else None,
+        "truth": _truth(run, layer, axis),
     }
     if layout.kind != "table":
-        pictures = f.codes(layer) if layout.kind == "scene" else W.T
+        pictures = codes if layout.kind == "scene" else W.T
         content["maps"] = [_map(layout, values, detail.block) for values in pictures]
     if axis is not None:
         content["curves"] = [axis.curve(w) for w in W.T]
@@ -149,7 +164,7 @@ def _layer(
     elif layout.kind == "table":
         content["top"] = [_top_features(layout, w) for w in W.T]
     if layout.samples is not None:
-        content["samples"] = [_top_samples(layout, h) for h in f.codes(layer)]
+        content["samples"] = [_top_samples(layout, h) for h in codes]
     return content
 
 
@@ -164,23 +179,42 @@ def _residual(run: Run, block: int) -> dict[str, Any] | None:
     return _map(run.f.layout, run.residual, block)
 
 
-def _color(f: Factorization, block: int) -> str | None:
+def _color(f: Factorization, block: int) -> dict[str, str] | None:
     """The scene as W_1 H_1 shows it to the eye, where it has the bands for that."""
-    waves = f.layout.wavelengths
-    if waves is None or f.layout.kind != "scene":
+    visible = _visible(f.layout)
+    if visible is None:
         return None
-    near = [int(np.argmin(np.abs(waves - nm))) for nm in _VISIBLE]
-    if any(abs(waves[i] - nm) > _FAR for i, nm in zip(near, _VISIBLE)):
-        return None
-    channels = f.basis(1)[near] @ f.codes(1)
+    bands, words = visible
+    channels = f.basis(1)[bands] @ f.codes(1)
     if channels.min() < -0.05 * channels.max():  # centred data have no colour
         return None
-    return composite(*(block_mean(f.layout.image(c), block) for c in channels))
+    picture = composite(*(block_mean(f.layout.image(c), block) for c in channels))
+    return {"codes": picture, "bands": words}
+
+
+def _visible(layout: Layout) -> tuple[list[int], str] | None:
+    """The bands nearest to red, green and blue, by wavelength or by name; and what they are."""
+    if layout.kind != "scene":
+        return None
+    waves, names = layout.wavelengths, layout.features
+    if waves is not None:
+        near = [int(np.argmin(np.abs(waves - nm))) for nm in _VISIBLE]
+        if all(abs(waves[i] - nm) <= _FAR for i, nm in zip(near, _VISIBLE)):
+            return near, f"{', '.join(f'{waves[i]:.0f}' for i in near)} nm"
+    if names is None:
+        return None
+    for words in _COLOURS:
+        found = [[i for i, name in enumerate(names) if re.search(w, str(name))] for w in words]
+        if all(found):
+            bands = [places[0] for places in found]
+            return bands, ", ".join(short(names[i]) for i in bands)
+    return None
 
 
 def _top_features(layout: Layout, w: Array) -> list[list[Any]]:
-    """Names and values of the largest entries in size, largest first."""
+    """Names and values of the largest entries in size, largest first; none that no bar shows."""
     largest = np.argsort(-np.abs(w), kind="stable")[:_TOP_FEATURES]
+    largest = largest[~(np.abs(w[largest]) < _FAINT * np.abs(w[largest[0]]))]
     return [[_feature_name(layout, i), v] for i, v in zip(largest.tolist(), rounded(w[largest]))]
 
 
@@ -208,31 +242,37 @@ def _truth(run: Run, layer: int, axis: Axis | None) -> dict[str, Any] | None:
 
 
 def _history(f: Factorization) -> dict[str, Any]:
-    """Objective and relative errors ``||.|| / ||.||`` of at most 500 sweeps."""
+    """Objective and relative errors ``||.|| / ||.||`` of at most 500 sweeps.
+
+    Errors of fits that diverged are missing: they would flatten all others.
+    """
+
+    def errors(squares: Array) -> list[Any]:
+        values = root(squares.T)
+        return rounded(np.where(values < DIVERGED, values, np.nan))
+
     h = f.history
     kept = thinned(len(h), _SWEEPS)
     return {
         "sweep": kept.tolist(),
         "time": rounded(h.time[kept]),
         "objective": rounded(h.objective[kept]),
-        "data": rounded(root(h.data_errors[kept].T)),
-        "layer": rounded(root(h.layer_errors[kept].T)),
+        "data": errors(h.data_errors[kept]),
+        "layer": errors(h.layer_errors[kept]),
     }
 
 
 def _tiles(run: Run, layers: list[dict[str, Any]]) -> list[dict[str, str]]:
     """Key numbers: what it is, the number, its unit."""
-    h = run.f.history
-    errors = root(h.data_errors[-1])
-    tiles = [
-        {"what": f"relative error, layer {k}", "value": f"{100 * e:.3g}", "unit": "%"}
-        for k, e in enumerate(errors, start=1)
-    ]
+    tiles = []
+    for k, error in enumerate(root(run.f.history.data_errors[-1]).tolist(), start=1):
+        value, unit = (digits(100 * error), "%") if error < DIVERGED else ("diverged", "")
+        tiles.append({"what": f"relative error, layer {k}", "value": value, "unit": unit})
     for k, layer in enumerate(layers, start=1):
         if layer["truth"] is not None:
-            mean = layer["truth"]["mean"]
-            tiles.append({"what": f"mean MRSA, layer {k}", "value": f"{mean:.3g}", "unit": ""})
+            mean = digits(layer["truth"]["mean"])
+            tiles.append({"what": f"mean MRSA, layer {k}", "value": mean, "unit": ""})
     tiles.append({"what": "sweeps", "value": str(run.f.n_iter), "unit": ""})
-    value, unit = duration(float(h.time[-1]))
+    value, unit = duration(float(run.f.history.time[-1]))
     tiles.append({"what": "duration", "value": value, "unit": unit})
     return tiles

@@ -3,8 +3,8 @@
 let clock = "sweep"; // or "time"
 
 const ERROR_KINDS = [
-  ["data", "Relative data error", "‖X − W_l H_l ⋯ H_1‖ / ‖X‖"],
-  ["layer", "Relative layer error", "‖W_{l−1} − W_l H_l‖ / ‖W_{l−1} at the start‖"],
+  ["data", "Error of the data", "‖X − W_l H_l ⋯ H_1‖ / ‖X‖"],
+  ["layer", "Error of each layer", "‖W_{l−1} − W_l H_l‖ / ‖W_{l−1} at the start‖, with W_0 = X"],
 ];
 
 function drawErrors() {
@@ -25,7 +25,7 @@ const clockOptions = () => ({
 });
 
 const errorOptions = (title, formula) =>
-  ({ ...clockOptions(), title, formula, name: title, yLabel: "error", log: true, format: percent });
+  ({ ...clockOptions(), title, formula, name: title, yLabel: "error", log: true, format: percent, tickFormat: percentTick });
 
 // The objective, then each kind of error with a line per layer.
 function ownErrors() {

@@ -148,18 +148,19 @@ function drawMapSection(layer) {
   const content = layerOf(layer);
   const grid = el("div", { class: "maps" });
   panels = [];
-  const add = (map, kind, name, onClick) => {
+  const add = (map, kind, name, said, onClick) => {
     const canvas = mapCanvas(map, kind, `Map of ${name}`);
     panels.push({ canvas, map, kind, name });
     const heading = onClick
       ? el("button", { type: "button", class: "plain", title: name, on: { click: onClick } }, name)
       : el("span", {}, name);
-    const scale = kind === "color" ? el("div", { class: "colorbar" }, "as fitted at 650, 550, 460 nm") : colorBar(map, kind);
-    grid.append(el("figure", {}, el("figcaption", {}, heading), canvas, scale));
+    const format = { amount: amountOf(layer), residual: percent }[kind];
+    const scale = kind === "color" ? el("div", { class: "colorbar" }, `as fitted at ${map.bands}`) : colorBar(map, kind, format);
+    grid.append(el("figure", {}, el("figcaption", {}, heading, el("div", { class: "hint" }, said)), canvas, scale));
   };
-  if (run().color) add((run().trueColor ??= { codes: run().color }), "color", "True colour", null);
-  content.order.forEach((k) => add(content.maps[k], "amount", title(layer, k), () => visit(layer, k)));
-  if (run().residual) add(run().residual, "residual", "Residual", null);
+  if (run().color) add(run().color, "color", "True colour", "of the fit");
+  content.order.forEach((k) => add(content.maps[k], "amount", title(layer, k), mrsaOf(layer, k), () => visit(layer, k)));
+  if (run().residual) add(run().residual, "residual", "Residual", "of layer 1");
   const readout = el("aside", { class: "readout", "aria-live": "polite" });
   showPixel = (pixel) => replace(readout, ...pixelReadout(pixel));
   replace(byId("components-body"), el("div", { class: "map-room" }, grid, readout));
@@ -201,7 +202,7 @@ function pixelReadout(pixel) {
   return [
     el("h3", {}, "A pixel"),
     el("p", { class: "place" }, pixelName(pixel)),
-    parts.every(([, v]) => v === null) ? el("p", { class: "hint" }, "no data") : bars(parts),
+    parts.every(([, v]) => v === null) ? el("p", { class: "hint" }, "no data") : bars(parts, amountOf(state.tab)),
     residual === null ? null : el("p", { class: "residual" }, `residual ${percent(residual)}`),
   ];
 }

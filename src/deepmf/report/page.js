@@ -94,10 +94,10 @@ function drawDetails() {
     el("header", {},
       el("p", { class: "kicker" }, `Layer ${layer} · component ${k + 1} of ${content.names.length}`),
       el("h3", {}, title(layer, k)),
-      truth ? el("p", { class: "score" }, "MRSA to the truth ", el("b", {}, num(truth.mrsa))) : null),
+      truth ? el("p", { class: "score" }, `MRSA to ${truth.name} `, el("b", {}, digits(truth.mrsa))) : null),
     el("div", { class: "detail-body" },
       figure,
-      content.maps ? bigPicture(content.maps[k], title(layer, k)) : null,
+      content.maps ? bigPicture(content.maps[k], title(layer, k), amountOf(layer)) : null,
       el("div", { class: "detail-kin" },
         chips("Made of", up),
         chips("Part of", down),
@@ -109,14 +109,15 @@ function drawDetails() {
 }
 
 function drawCurve(host, layer, k, truth) {
-  const { x, label, pieces, binned } = data.axis;
+  const { x, label, pieces, binned, ticks } = data.axis;
   const y = truth ? scaledCurve(layer, k) : layerOf(layer).curves[k];
   const series = [{ label: truth ? "fit" : "value", x, y, color: ACCENT }];
   if (truth) series.push({ label: `truth: ${truth.name}`, x, y: truth.curve, color: "#444", dash: true });
   lineChart(host, series, {
     xLabel: label,
-    yLabel: truth ? "value / mean" : "value",
+    yLabel: truth ? "value / mean" : valueLabel(layer),
     pieces,
+    ticks,
     zero: true,
     integers: label !== "wavelength (nm)",
     height: 210,
@@ -125,12 +126,15 @@ function drawCurve(host, layer, k, truth) {
   if (binned > 1) host.append(el("p", { class: "hint" }, `Smallest and largest of every ${binned} rows.`));
 }
 
-function bigPicture(map, name) {
+// What a curve's values are.
+const valueLabel = (layer) => (layerOf(layer).fractions ? "in the data's units" : "value");
+
+function bigPicture(map, name, format) {
   const { rows, cols } = data.picture;
   const alt = `${data.kind === "scene" ? "Map" : "Picture"} of ${name}`;
   const image = el("img", { class: "big-picture", src: pictureUrl(map), alt });
   image.style.aspectRatio = `${cols} / ${rows}`;
-  const figure = el("figure", { class: "big" }, image, colorBar(map));
+  const figure = el("figure", { class: "big" }, image, colorBar(map, "amount", format));
   figure.style.maxWidth = `${Math.min(340, Math.max(140, (340 * cols) / rows))}px`;
   return figure;
 }
@@ -139,19 +143,25 @@ function bigPicture(map, name) {
 
 const COMPONENT_WORDS = {
   scene: [
-    "Maps",
+    "Spectra and maps",
     "How much of each component every pixel holds. All maps share one view; colours end at the " +
-      "99th percentile of each. Rows and columns count from 0.",
+      "99th percentile. Rows and columns count from 0.",
   ],
   pictures: ["Pictures", "Components of a layer, each scaled to its own range; dark is large."],
   table: ["Components", "The largest features of each component."],
 };
+const FRACTIONS =
+  " Maps are fractions of the pixel, which sum to 1; spectra are in the data's units, as bright as the " +
+  "pixels that hold them are on average: a pixel is its brightness × the sum of fraction × spectrum. The " +
+  "file factors.npz has the factors as they were fitted.";
 
 function drawComponents() {
   const [heading, caption] = COMPONENT_WORDS[data.kind];
   byId("components-title").textContent = heading;
   byId("components-caption").textContent =
-    data.show === "curves" && data.kind === "table" ? "The components of a layer as curves." : caption;
+    data.show === "curves" && data.kind === "table"
+      ? "The components of a layer as curves."
+      : caption + (layerOf(state.tab).fractions ? FRACTIONS : "");
   const draw = { scene: drawMapSection, pictures: drawPictures, table: drawColumns }[data.kind];
   const layers = run().layers.map((_, l) => `Layer ${l + 1}`);
   tabs(byId("components-tabs"), layers, state.tab - 1, (l) => {
@@ -159,8 +169,42 @@ function drawComponents() {
     drawComponents();
   });
   byId("components-tabs").hidden = layers.length < 2;
+  drawSpectra(state.tab);
   draw(state.tab);
   markComponents();
+}
+
+const CROWDED = 16; // curves that one chart can hold
+
+// All spectra of a scene's layer in one chart, or side by side where they are many.
+function drawSpectra(layer) {
+  const host = byId("spectra");
+  host.hidden = data.kind !== "scene";
+  if (host.hidden) return;
+  const { order, curves } = layerOf(layer);
+  if (order.length > CROWDED) {
+    replace(host, curveColumns(layer));
+    return;
+  }
+  const { x, label, pieces, ticks } = data.axis;
+  const series = order.map((k, i) => ({
+    label: title(layer, k),
+    x,
+    y: curves[k],
+    color: color(i),
+    dash: i >= COLORS.length,
+    click: () => visit(layer, k),
+  }));
+  lineChart(host, series, {
+    xLabel: label,
+    yLabel: valueLabel(layer),
+    pieces,
+    ticks,
+    zero: true,
+    integers: label !== "wavelength (nm)",
+    height: 280,
+    name: `Spectra of layer ${layer}`,
+  });
 }
 
 const componentButton = (layer, k, ...children) =>
@@ -183,15 +227,19 @@ function drawPictures(layer) {
   })));
 }
 
-function drawColumns(layer) {
-  const content = layerOf(layer);
-  replace(byId("components-body"), el("div", { class: "columns" }, ...content.order.map((k) => {
-    const figure = content.top
-      ? bars(content.top[k].slice(0, 10))
-      : svg("svg", { width: 210, height: 110, "aria-hidden": true }, ...sparkline(content.curves[k], 210, 110));
+function columns(layer, figure) {
+  return el("div", { class: "columns" }, ...layerOf(layer).order.map((k) => {
     const heading = el("button", { type: "button", class: "plain", on: { click: () => visit(layer, k) } }, title(layer, k));
-    return el("div", { class: "column", "data-component": `${layer}/${k}` }, el("h3", {}, heading), figure);
-  })));
+    return el("div", { class: "column", "data-component": `${layer}/${k}` }, el("h3", {}, heading), figure(k));
+  }));
+}
+
+const curveColumns = (layer) =>
+  columns(layer, (k) => svg("svg", { width: 210, height: 110, "aria-hidden": true }, ...sparkline(layerOf(layer).curves[k], 210, 110)));
+
+function drawColumns(layer) {
+  const { top } = layerOf(layer);
+  replace(byId("components-body"), top ? columns(layer, (k) => bars(top[k].slice(0, 10))) : curveColumns(layer));
 }
 
 // --- truth --------------------------------------------------------------------------------------
@@ -211,15 +259,15 @@ function truthOfLayer(truth, layer) {
       el("th", { scope: "col", class: "number" }, "MRSA"))),
     el("tbody", {}, ...rows.map(({ name, k, mrsa }) => el("tr", {},
       el("td", {}, name),
-      el("td", {}, el("button", { type: "button", class: "plain", on: { click: () => visit(layer, k) } }, String(k + 1))),
-      el("td", { class: "number" }, num(mrsa))))));
+      el("td", {}, el("button", { type: "button", class: "plain", on: { click: () => visit(layer, k) } }, idOf(layer, k))),
+      el("td", { class: "number" }, digits(mrsa))))));
   const curves = data.show !== "curves" ? null : el("div", { class: "overlays" }, ...rows.map(({ name, k, curve, mrsa }) =>
     el("figure", {},
-      svg("svg", { width: 190, height: 96, role: "img", "aria-label": `${name}: fit and truth, MRSA ${num(mrsa)}` },
+      svg("svg", { width: 190, height: 96, role: "img", "aria-label": `${name}: fit and truth, MRSA ${digits(mrsa)}` },
         ...sparkline(scaledCurve(layer, k), 190, 96, ACCENT, curve)),
-      el("figcaption", {}, name))));
+      el("figcaption", {}, `${title(layer, k)}, MRSA ${digits(mrsa)}`))));
   return el("div", { class: "truth-layer" },
-    el("div", {}, el("h3", {}, `Layer ${layer}`), el("p", { class: "score" }, "mean MRSA ", el("b", {}, num(truth.mean))), table),
+    el("div", {}, el("h3", {}, `Layer ${layer}`), el("p", { class: "score" }, "mean MRSA ", el("b", {}, digits(truth.mean))), table),
     curves);
 }
 
@@ -288,6 +336,15 @@ function drawRun() {
   drawSettings();
   drawSectionLinks();
 }
+
+byId("same").hidden = data.kind !== "scene";
+byId("same").querySelector("input").addEventListener("change", (event) => {
+  shareScales(event.target.checked);
+  drawSide();
+  drawGraph();
+  drawDetails();
+  drawComponents();
+});
 
 state.k = layerOf(1).order[0];
 drawRun();

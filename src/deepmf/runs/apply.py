@@ -12,7 +12,9 @@ from typing import Any
 import numpy as np
 
 from deepmf.dataset import Dataset
+from deepmf.factorization import Factorization
 from deepmf.io import Reading, format_of
+from deepmf.io.arrange import mixture_of
 from deepmf.io.containers import check_same_features
 from deepmf.plots.residual import relative_residual, squared_residuals
 from deepmf.runs.config import Config
@@ -77,7 +79,8 @@ def apply(
     if f.problem.nonnegative and not allow:
         check_sign(check_matrix(data.X, sparse_ok=True, weights=weights))
     codes = f.encode(data, weights=weights)
-    f = replace(f, H=[codes, *f.H[1:]], layout=data.layout)
+    header = {**data.layout.header, **_spectra(f)}
+    f = replace(f, H=[codes, *f.H[1:]], layout=replace(data.layout, header=header))
     sums = [[part.sum() for part in squared_residuals(f, data.X, k + 1)] for k in range(f.depth)]
     done = replace(
         run,
@@ -114,6 +117,12 @@ def _reading(run: Run, config: Config, path: str, answers: Mapping[str, Any]) ->
         left = np.setdiff1d(np.arange(1, layout.header["all_bands"] + 1), layout.bands)
         reading = reading.but(bad_bands=",".join(map(str, left)))
     return reading.but(**{name: value for name, value in answers.items() if value is not None})
+
+
+def _spectra(f: Factorization) -> dict[str, Any]:
+    """The sums of the run's spectra, so that fractions of both scenes are of the same ones."""
+    found = [mixture_of(f, layer) for layer in range(1, f.depth + 1)]
+    return {"spectra": [m.spectra.sum(axis=0).tolist() for m in found if m]} if all(found) else {}
 
 
 def _scaled(run: Run, data: Dataset, how: str | None) -> Dataset:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 
 from deepmf.factorization import Factorization
+from deepmf.history import DIVERGED
 from deepmf.metrics import hoyer, match
 from deepmf.parallel import Progress, in_parallel
 from deepmf.runs.config import Config, ConfigError
@@ -74,6 +76,21 @@ def ranking_table(
         for entry, measures in zip(entries, measured)
     ]
     return [first, *columns], rows
+
+
+def readable(columns: Sequence[str], rows: Sequence[Sequence[str | float]]) -> list[list[Any]]:
+    """The rows of a ranking for people: of errors above 1000 %, that they diverged."""
+    return [
+        [
+            "diverged" if "error" in name and _diverged(value) else value
+            for name, value in zip(columns, row)
+        ]
+        for row in rows
+    ]
+
+
+def _diverged(percent: str | float) -> bool:
+    return not isinstance(percent, str) and not percent < 100 * DIVERGED
 
 
 def _check(configs: Mapping[str, Config]) -> None:

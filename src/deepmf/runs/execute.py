@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib.metadata
 import inspect
 import platform
-import time
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -15,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from deepmf.checkpoint import Checkpoint
+from deepmf.compiling import clock
 from deepmf.constraints import Fixed
 from deepmf.dataset import Dataset, Truth
 from deepmf.datasets import catalogue
@@ -89,7 +89,7 @@ def execute(
     data = open_data(config) if data is None else data
     arguments: dict[str, Any] = {"random_state": 0, **config.arguments(), "checkpoint": None}
     notes = list(data.notes)
-    began = time.perf_counter()
+    began = clock()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         if config.fixed is not None:
@@ -98,7 +98,7 @@ def execute(
         given = {**arguments, "callbacks": list(callbacks), "checkpoint": checkpoint}
         f = factorize(data.X, **given)
     f = replace(f, layout=data.layout)
-    seconds = time.perf_counter() - began
+    seconds = clock() - began
     truth = truth_by_layer(data, f.ranks)
     said = [w.message for w in caught if not issubclass(w.category, InterruptedWarning)]
     notes += dict.fromkeys(map(str, said))

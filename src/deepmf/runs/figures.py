@@ -37,9 +37,10 @@ def draw_figures(folder: Path, run: Run, prefix: str = "") -> int:
 def figures(run: Run) -> Iterator[tuple[str, Figure]]:
     """Name and figure: the layer graph, each layer in its own way, errors, residuals."""
     f, kind = run.f, run.f.layout.kind
-    names = [run.names(layer) for layer in range(1, f.depth + 1)]
-    yield "hierarchy", plot_hierarchy(f, names=names)
-    for layer, own in enumerate(names, start=1):
+    layers = range(1, f.depth + 1)
+    yield "hierarchy", plot_hierarchy(f, names=[run.names(layer) for layer in layers])
+    for layer in layers:
+        own = run.titles(layer)
         if kind == "scene":
             yield f"maps-layer-{layer}", plot_maps(f, layer, names=own)
             yield f"spectra-layer-{layer}", plot_spectra(f, layer, None, _truth(run, layer), own)

@@ -11,8 +11,12 @@ from numpy.typing import NDArray
 
 from deepmf.dataset import Truth
 from deepmf.factorization import Factorization
+from deepmf.labels import component_ids
 from deepmf.metrics import match
 from deepmf.quadratic import Array
+
+DOUBTFUL = 15.0
+"""MRSA above which a component bears a true one's name with a question mark."""
 
 
 class Score(NamedTuple):
@@ -63,10 +67,22 @@ class Run:
         return Score(*match(known.W, W))
 
     def names(self, layer: int) -> list[str]:
-        """Names of the layer's components: of the closest true ones, else numbers."""
-        names = [str(k + 1) for k in range(self.f.ranks[layer - 1])]
+        """``L1-3 water``: layer, number, and the true component it is paired with, if any.
+
+        ``L1-3 water?`` where the two are far from each other, above MRSA 15.
+        """
+        names = component_ids(layer, self.f.ranks[layer - 1])
         score = self.score(layer)
         if score is not None:
-            for name, k in zip(self.truth[layer].names, score.order):
-                names[k] = name
+            for name, k, distance in zip(self.truth[layer].names, score.order, score.distances):
+                names[k] += f" {name}" + ("?" if distance > DOUBTFUL else "")
         return names
+
+    def titles(self, layer: int) -> list[str]:
+        """`names`, each with its MRSA on a second line."""
+        titles = self.names(layer)
+        score = self.score(layer)
+        if score is not None:
+            for k, distance in zip(score.order, score.distances):
+                titles[k] += f"\nMRSA {distance:.1f}"
+        return titles

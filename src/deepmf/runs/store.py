@@ -17,6 +17,7 @@ from deepmf.dataset import Truth
 from deepmf.factorization import Factorization
 from deepmf.files import UNREADABLE
 from deepmf.io import FORMATS
+from deepmf.io.arrange import components
 from deepmf.io.numpy_files import Npy
 from deepmf.io.spectral_library import write_library
 from deepmf.runs.run import Run
@@ -28,10 +29,11 @@ _RESIDUAL = "residual.npy"
 def save_run(folder: Path, run: Run) -> None:
     """Write everything into a new folder.
 
-    ``factors.npz`` (`Factorization.load` reads it), ``config.toml``, ``summary.json``,
-    ``history.csv``, ``components-layer-l.csv``, ``links-layer-l.csv``, codes in the input's own
-    kind, an ENVI spectral library for spectra, ``truth.npz`` and ``residual.npy``, for a scene also
-    in the input's own kind.
+    ``factors.npz`` (`Factorization.load` reads it) is the fit as it is; ``config.toml``,
+    ``summary.json``, ``history.csv``, ``components-layer-l.csv``, ``links-layer-l.csv``, codes in
+    the input's own kind, an ENVI spectral library for spectra, ``truth.npz`` and ``residual.npy``,
+    for a scene also in the input's own kind. A scene's components are in the data's units there,
+    and its codes are fractions of pixels, see `deepmf.mixture`.
     """
     check_space(folder, run.f)
     run.f.save(folder / "factors.npz")
@@ -125,7 +127,7 @@ def _write_tables(folder: Path, run: Run) -> None:
     f, layout, h = run.f, run.f.layout, run.f.history
     layers = range(1, f.depth + 1)
     head = ["sweep", "objective", "seconds"]
-    head += [f"{kind}_error_{layer}" for kind in ("data", "layer") for layer in layers]
+    head += [f"squared_{kind}_error_{layer}" for kind in ("data", "layer") for layer in layers]
     values = np.column_stack([h.objective, h.time, h.data_errors, h.layer_errors]).tolist()
     write_table(folder / "history.csv", head, ([k, *row] for k, row in enumerate(values)))
 
@@ -138,14 +140,21 @@ def _write_tables(folder: Path, run: Run) -> None:
         labels["feature"] = layout.features.tolist()
     labels = labels or {"feature": range(1, len(f.W[0]) + 1)}
     for layer in layers:
-        names, W = run.names(layer), f.basis(layer).tolist()
-        rows = ([*label, *values] for *label, values in zip(*labels.values(), W))
-        write_table(folder / f"components-layer-{layer}.csv", [*labels, *names], rows)
+        names, (W, unit) = run.names(layer), _components(f, layer)
+        rows = ([*label, *values] for *label, values in zip(*labels.values(), W.tolist()))
+        head = [*labels, *(f"{name}{unit}" for name in names)]
+        write_table(folder / f"components-layer-{layer}.csv", head, rows)
         if layer > 1:
             shares = zip(names, f.links(layer).tolist())
             table = folder / f"links-layer-{layer}.csv"
             upper = run.names(layer - 1)
             write_table(table, ["share of, in", *upper], ([name, *row] for name, row in shares))
+
+
+def _components(f: Factorization, layer: int) -> tuple[NDArray, str]:
+    """As files have them, and what to write behind their names."""
+    W, _ = components(f, layer)
+    return W, "" if W is f.basis(layer) else " (data units)"
 
 
 def write_table(path: Path, head: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:

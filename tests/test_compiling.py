@@ -1,0 +1,24 @@
+"""Compilation is seen, and is no part of a fit's time."""
+
+from __future__ import annotations
+
+import time
+
+from numba import njit
+
+from deepmf.compiling import clock, told
+
+
+def test_compilation_is_told_and_does_not_count():
+    said = []
+    kernel = njit(lambda x: x + 1)
+    real, counted = time.perf_counter(), clock()
+    with told(lambda: said.append(1)):
+        kernel(1)
+    real, counted = time.perf_counter() - real, clock() - counted
+    assert said == [1]
+    assert counted < 0.5 * real
+    with told(lambda: said.append(2)):
+        kernel(2)
+    kernel(1.0)  # compiled once more, where nobody listens
+    assert said == [1]

@@ -234,6 +234,21 @@ def test_maps_become_a_cube_again():
     np.testing.assert_allclose(again[0, 1], codes.values[0, 1] @ fitted.components_)
 
 
+def test_maps_go_back_by_their_place_and_not_by_their_names():
+    fitted = model().fit(cube(hole=False))
+    maps = fitted.transform(cube(hole=False))
+    again = fitted.inverse_transform(maps)
+    for other in (
+        maps.drop_vars("component"),
+        maps.assign_coords(component=["a", "b"]),
+        maps.assign_coords(component=maps.component.values[::-1]),
+    ):
+        np.testing.assert_array_equal(fitted.inverse_transform(other), again)
+    for other in (fitted.transform(cube(hole=False), layer=1), maps[..., :1], maps[..., 0]):
+        with pytest.raises(ValueError, match="layer 2 needs a dimension 'component' of size 2"):
+            fitted.inverse_transform(other)
+
+
 def test_dataset():
     layout = Layout(features=np.array(GENES), samples=np.array(CELLS))
     data = Dataset("cells", COUNTS.T, layout)

@@ -188,7 +188,8 @@ def held_out(X: Any) -> HeldOut:
         return Samples(sparse.csc_array(A))
     if np.isinf(A).any():
         raise ValueError("X has infinite entries; give NaN for those that are missing.")
-    _check_number(np.count_nonzero(A[~np.isnan(A)]), PARTS, "entries other than zero", "tenths")
+    filled = int(np.count_nonzero(A[~np.isnan(A)]))
+    _check_number(filled, PARTS, "entries other than zero", "tenths")
     if min(A.shape) == 1:
         raise ValueError(
             f"X has shape {A.shape}, and an entry alone in its row or column cannot be held out; "

@@ -69,6 +69,15 @@ def test_anndata_and_tables_are_one():
         assert fitted.factorization_.layout.samples.tolist() == CELLS
 
 
+def test_rows_are_named_by_numbers_only_where_somebody_said_so():
+    frame = pd.DataFrame(COUNTS, columns=GENES)
+    assert model().fit(frame).factorization_.layout.samples is None
+    numbers = range(7, 7 + len(frame))
+    named = frame.assign(cell=numbers).set_index("cell")
+    samples = model().fit(named).factorization_.layout.samples
+    assert samples.tolist() == [str(k) for k in numbers]
+
+
 def test_other_genes_are_refused():
     adata = cells()
     fitted = model().fit(adata)

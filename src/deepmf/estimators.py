@@ -23,7 +23,7 @@ from deepmf.factorize import factorize
 from deepmf.fit import Callback
 from deepmf.foreign import Foreign, as_foreign, as_numpy, times
 from deepmf.history import History
-from deepmf.io.arrange import names_array
+from deepmf.io.arrange import names_array, only_counts
 from deepmf.io.containers import (
     Kind,
     as_dataset,
@@ -531,9 +531,8 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         """Names of a DataFrame's columns and rows."""
         features = getattr(self, "feature_names_in_", None)
         index = X.index if kind_of(X) == "pandas" else None
-        if type(index).__name__ == "RangeIndex":
-            index = None
-        return Layout(features=names_array(features), samples=names_array(index))
+        samples = None if only_counts(index) else names_array(index)
+        return Layout(features=names_array(features), samples=samples)
 
     def _names(self, number: int) -> list[str]:
         """Names of a layer's components, as `get_feature_names_out` has them."""

@@ -359,3 +359,16 @@ def test_pixels_of_a_cube_that_lack_some_bands(weights):
     assert lost == ([[3, 3]] if weights else [[1, 1], [3, 3]])
     f = factorize(da, [2], weights=weights, **SHORT)
     assert f.layout.valid.sum() == 20 - len(lost)
+
+
+def test_bands_of_the_same_names_and_other_wavelengths():
+    def cube(first):
+        waves = ("band", first + 10.0 * np.arange(6), {"units": "nm"})
+        names = [f"Band {k}" for k in range(1, 7)]
+        coords = {"band": names, "wavelength": waves}
+        return xr.DataArray(RNG.random((6, 4, 5)), dims=("band", "y", "x"), coords=coords)
+
+    fitted = model().fit(cube(400))
+    fitted.transform(cube(400))
+    with pytest.raises(ValueError, match="6 of 6 differ, first band 1 at 900 nm"):
+        fitted.transform(cube(900))

@@ -155,21 +155,7 @@ def check_same_features(new: Layout, fitted: Layout, shape: tuple[int, int], cou
     """Refuse data whose features are not those of the fit, saying what differs."""
     expected = "but the model was fitted to"
     if new.features is not None and fitted.features is not None:
-        given, known = new.features.tolist(), fitted.features.tolist()
-        if given == known:
-            return
-        order = "Put them in the order of factorization_.layout.features"
-        if sorted(given) == sorted(known):
-            raise ValueError(
-                f"X has the features of the fit in another order. {order}; for AnnData, "
-                f"adata[:, model.feature_names_in_]."
-            )
-        lost, extra = _less(known, given), _less(given, known)
-        parts = [f"lacks {lost}" if lost else "", f"has {extra} beyond it" if extra else ""]
-        differs = " and ".join(filter(None, parts)) or "repeats some"
-        raise ValueError(
-            f"X has other features than the fit, which had {count}: it {differs}. {order}."
-        )
+        _check_names(new.features.tolist(), fitted.features.tolist(), count)
     if shape[0] != count:
         raise ValueError(f"X has {shape[0]} features, {expected} {count}.")
     if new.wavelengths is not None and fitted.wavelengths is not None:
@@ -180,6 +166,24 @@ def check_same_features(new: Layout, fitted: Layout, shape: tuple[int, int], cou
                 f"X has other bands: {int(off.sum())} of {count} differ, first band {k + 1} at "
                 f"{new.wavelengths[k]:g} nm, {expected} {fitted.wavelengths[k]:g} nm."
             )
+
+
+def _check_names(given: list[str], known: list[str], count: int) -> None:
+    """Refuse names of features that are not those of the fit, in its order."""
+    if given == known:
+        return
+    order = "Put them in the order of factorization_.layout.features"
+    if sorted(given) == sorted(known):
+        raise ValueError(
+            f"X has the features of the fit in another order. {order}; for AnnData, "
+            f"adata[:, model.feature_names_in_]."
+        )
+    lost, extra = _less(known, given), _less(given, known)
+    parts = [f"lacks {lost}" if lost else "", f"has {extra} beyond it" if extra else ""]
+    differs = " and ".join(filter(None, parts)) or "repeats some"
+    raise ValueError(
+        f"X has other features than the fit, which had {count}: it {differs}. {order}."
+    )
 
 
 def _less(these: list[str], those: list[str]) -> str:

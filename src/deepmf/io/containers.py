@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deepmf.dataset import Dataset
-from deepmf.io.arrange import Rows
+from deepmf.foreign import as_numpy
+from deepmf.io.arrange import KEEPS, Rows
 from deepmf.io.base import Reading, need
 from deepmf.layout import Layout
 from deepmf.remarks import warn
@@ -40,8 +41,8 @@ def kind_of(X: Any) -> Kind:
 def as_dataset(X: Any, rows: Rows = "samples", weights: Any = None) -> Dataset | None:
     """The data set that an object is; None for matrices and tables.
 
-    ``rows`` says what those of a DataArray are whose dimensions' names tell nothing. With weights
-    "observed", pixels of a cube that lack some of their bands are kept.
+    ``rows`` says what those of a DataArray are whose dimensions' names tell nothing. With
+    weights, pixels of a cube that lack some of their bands are kept.
     """
     match kind_of(X):
         case "deepmf":
@@ -53,12 +54,35 @@ def as_dataset(X: Any, rows: Rows = "samples", weights: Any = None) -> Dataset |
         case "xarray":
             from deepmf.io.dataarrays import from_dataarray
 
-            return from_dataarray(X, Reading(rows=rows, gaps=isinstance(weights, str)))
+            return from_dataarray(X, Reading(rows=rows, gaps=weights is not None))
     return None
 
 
-def as_columns(X: Any, weights: Any = None) -> tuple[Any, Layout]:
-    """The matrix that an object is, its columns being samples, and what is known of it."""
+def say_left_out(X: Any, data: Dataset) -> None:
+    """Warn of pixels of a cube that were left out though some of their bands are there."""
+    if kind_of(X) == "xarray":
+        for note in data.notes:
+            if KEEPS in note:
+                warn(note.replace("--weights observed", "weights='observed'"))
+
+
+def weights_within(data: Dataset, weights: Any, samples: Literal["columns", "rows"]) -> Any:
+    """Weights of the bands and pixels that a data set has, where they are of its whole cube."""
+    layout, shape = data.layout, np.shape(weights)
+    if weights is None or isinstance(weights, str) or len(shape) != 2:
+        return weights
+    at = 1 if samples == "columns" else 0
+    valid, bands = layout.valid, layout.bands
+    if valid is not None and shape[at] == valid.size:
+        kept = np.flatnonzero(valid.ravel(order=layout.order))
+        weights = np.take(as_numpy(weights), kept, axis=at)
+    if bands is not None and shape[1 - at] == layout.header["all_bands"]:
+        weights = np.take(as_numpy(weights), bands - 1, axis=1 - at)
+    return weights
+
+
+def as_columns(X: Any, weights: Any = None) -> tuple[Any, Layout, Any]:
+    """The matrix that an object is, its columns being samples, what is known of it, and weights."""
     if kind_of(X) == "pandas":
         check_table(X)
         rows, columns = X.shape
@@ -68,7 +92,10 @@ def as_columns(X: Any, weights: Any = None) -> tuple[Any, Layout]:
             f"not, pass X.to_numpy() to say so."
         )
     data = as_dataset(X, "features", weights)
-    return (X, Layout()) if data is None else (data.X, data.layout)
+    if data is None:
+        return X, Layout(), weights
+    say_left_out(X, data)
+    return data.X, data.layout, weights_within(data, weights, "columns")
 
 
 def check_table(X: Any) -> None:

@@ -34,6 +34,8 @@ from deepmf.io.containers import (
     kind_of,
     links_as,
     samples_as,
+    say_left_out,
+    weights_within,
 )
 from deepmf.layout import Layout
 from deepmf.names import SETTINGS, resolve
@@ -269,6 +271,9 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         """
         kind, weights = kind_of(X), self._weights(weights)
         data = as_dataset(X, weights=weights)
+        if data is not None:
+            say_left_out(X, data)
+            weights = weights_within(data, weights, "rows")
         given = X if data is None else _turned(data.X)
         A = self._matrix(given, reset=True)
         lazy = isinstance(A, Foreign) and A.lazy  # then it is loaded here, and only once
@@ -502,6 +507,7 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         else:
             fitted = self.factorization_.layout
             check_same_features(data.layout, fitted, data.X.shape, self.n_features_in_)
+            weights = weights_within(data, weights, "rows")
             M = _rows_are_samples(_turned(data.X))
             M = M if isinstance(M, Foreign) else check_array(M, **_MATRIX)
         return check_matrix(M, sparse_ok=True, weights=weights), data

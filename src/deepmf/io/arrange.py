@@ -22,6 +22,9 @@ from deepmf.layout import Layout
 from deepmf.mixture import FRACTIONS, SPECTRA, Mixture, mixture
 from deepmf.stored import Stored, as_stored
 
+KEEPS = "--weights observed keeps them"
+"""What a note says of pixels that were left out though some of their bands are there."""
+
 _PLAIN = Layout()
 _SURELY_FINE = 10**6
 _EMPTY = 100
@@ -437,7 +440,7 @@ def _kept(
             f"{partly.sum()} of {n}."
         )
     if lacking.any():
-        how, way = ("kept", "") if gaps else ("left out", "; --weights observed keeps them")
+        how, way = ("kept", "") if gaps else ("left out", f"; {KEEPS}")
         notes.append(f"Pixels that lack some bands, {how}: {lacking.sum()} of {n}{way}.")
     valid = ~seen.empty if gaps else ~(seen.empty | lacking)
     missing = nodata if gaps and not ordinary and partly.any() else None

@@ -368,10 +368,18 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self)
         number = self._number(layer)
-        if kind_of(codes) == self._fitted_kind == "xarray":
-            return codes.dot(self.components(number), dim="component").rename(None)
-        M = check_matrix(_rows_are_samples(codes), "codes")
         rank = self.factorization_.ranks[number - 1]
+        if kind_of(codes) == self._fitted_kind == "xarray":
+            if codes.sizes.get("component") != rank:
+                raise ValueError(
+                    f"codes has sizes {dict(codes.sizes)}; layer {number} needs a dimension "
+                    f"'component' of size {rank}."
+                )
+            maps, rows = (  # xarray would only take the names that both have
+                A.drop_vars("component", errors="ignore") for A in (codes, self.components(number))
+            )
+            return maps.dot(rows, dim="component").rename(None)
+        M = check_matrix(_rows_are_samples(codes), "codes")
         if M.shape[1] != rank:
             raise ValueError(
                 f"codes has shape {M.shape}; layer {number} needs (n_samples, {rank})."

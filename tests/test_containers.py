@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from contextlib import nullcontext
 
 import anndata as ad
 import numpy as np
@@ -15,6 +16,7 @@ from scipy import sparse
 from deepmf import DeepMF, Factorization, factorize, scan
 from deepmf.dataset import Dataset
 from deepmf.layout import Layout
+from deepmf.plots import relative_residual
 
 SHORT = {"max_iter": 4, "tol": 0, "random_state": 0}
 RNG = np.random.default_rng(0)
@@ -67,6 +69,15 @@ def test_anndata_and_tables_are_one():
         np.testing.assert_allclose(from_table, from_cells, atol=1e-5)
         assert fitted.components(2).columns.tolist() == GENES
         assert fitted.factorization_.layout.samples.tolist() == CELLS
+
+
+def test_rows_are_named_by_numbers_only_where_somebody_said_so():
+    frame = pd.DataFrame(COUNTS, columns=GENES)
+    assert model().fit(frame).factorization_.layout.samples is None
+    numbers = range(7, 7 + len(frame))
+    named = frame.assign(cell=numbers).set_index("cell")
+    samples = model().fit(named).factorization_.layout.samples
+    assert samples.tolist() == [str(k) for k in numbers]
 
 
 def test_other_genes_are_refused():
@@ -393,8 +404,46 @@ def test_sparse_samples(kind):
 def test_pixels_of_a_cube_that_lack_some_bands(weights):
     da = xr.DataArray(np.random.default_rng(0).random((6, 4, 5)), dims=("band", "y", "x"))
     da[2, 1, 1] = da[:, 3, 3] = np.nan
-    maps = model(weights=weights).fit_transform(da)
+    said = pytest.warns(UserWarning, match="1 of 20; weights='observed' keeps them")
+    with nullcontext() if weights else said:
+        maps = model(weights=weights).fit_transform(da)
     lost = np.argwhere(np.isnan(maps.to_numpy()[0])).tolist()
     assert lost == ([[3, 3]] if weights else [[1, 1], [3, 3]])
-    f = factorize(da, [2], weights=weights, **SHORT)
+    said = pytest.warns(UserWarning, match="1 of 20; weights='observed' keeps them")
+    with nullcontext() if weights else said:
+        f = factorize(da, [2], weights=weights, **SHORT)
     assert f.layout.valid.sum() == 20 - len(lost)
+    for fitted in (f, model(weights=weights).fit(da) if weights else f):
+        assert relative_residual(fitted, da).shape == (20 - len(lost),)
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_weights_of_a_whole_cube(order):
+    cube = np.asarray(np.random.default_rng(0).random((4, 5, 6)), order=order)
+    cube[1, 1, 2] = np.nan
+    cube[3, 3] = cube[..., 4] = np.nan
+    da = xr.DataArray(cube, dims=("y", "x", "band"))
+    expected = factorize(da, [2], weights="observed", **SHORT)
+    pixels = cube.reshape(-1, 6, order=expected.layout.order)
+    weights = (~np.isnan(pixels)).astype(float)
+    f = factorize(da, [2], weights=weights.T, **SHORT)
+    np.testing.assert_allclose(f.W[0], expected.W[0])
+    fitted = model().fit(da, weights=weights)
+    maps = fitted.transform(da, weights=weights)
+    assert np.argwhere(np.isnan(maps.isel(component=0).to_numpy())).tolist() == [[3, 3]]
+    kept = expected.layout.valid.ravel(order=expected.layout.order)
+    few = factorize(da, [2], weights=weights[kept].T[[0, 1, 2, 3, 5]], **SHORT)
+    np.testing.assert_array_equal(few.W[0], f.W[0])
+
+
+def test_bands_of_the_same_names_and_other_wavelengths():
+    def cube(first):
+        waves = ("band", first + 10.0 * np.arange(6), {"units": "nm"})
+        names = [f"Band {k}" for k in range(1, 7)]
+        coords = {"band": names, "wavelength": waves}
+        return xr.DataArray(RNG.random((6, 4, 5)), dims=("band", "y", "x"), coords=coords)
+
+    fitted = model().fit(cube(400))
+    fitted.transform(cube(400))
+    with pytest.raises(ValueError, match="6 of 6 differ, first band 1 at 900 nm"):
+        fitted.transform(cube(900))

@@ -23,7 +23,7 @@ from deepmf.factorize import factorize
 from deepmf.fit import Callback
 from deepmf.foreign import Foreign, as_foreign, as_numpy, times
 from deepmf.history import History
-from deepmf.io.arrange import names_array
+from deepmf.io.arrange import names_array, only_counts
 from deepmf.io.containers import (
     Kind,
     as_dataset,
@@ -34,6 +34,8 @@ from deepmf.io.containers import (
     kind_of,
     links_as,
     samples_as,
+    say_left_out,
+    weights_within,
 )
 from deepmf.layout import Layout
 from deepmf.names import SETTINGS, resolve
@@ -271,6 +273,9 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         """
         kind, weights = kind_of(X), self._weights(weights)
         data = as_dataset(X, weights=weights)
+        if data is not None:
+            say_left_out(X, data)
+            weights = weights_within(data, weights, "rows")
         given = X if data is None else _turned(data.X)
         A = self._matrix(given, reset=True)
         lazy = isinstance(A, Foreign) and A.lazy  # then it is loaded here, and only once
@@ -512,6 +517,7 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         else:
             fitted = self.factorization_.layout
             check_same_features(data.layout, fitted, data.X.shape, self.n_features_in_)
+            weights = weights_within(data, weights, "rows")
             M = _rows_are_samples(_turned(data.X))
             M = M if isinstance(M, Foreign) else check_array(M, **_MATRIX)
         return check_matrix(M, sparse_ok=True, weights=weights), data
@@ -541,9 +547,8 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         """Names of a DataFrame's columns and rows."""
         features = getattr(self, "feature_names_in_", None)
         index = X.index if kind_of(X) == "pandas" else None
-        if type(index).__name__ == "RangeIndex":
-            index = None
-        return Layout(features=names_array(features), samples=names_array(index))
+        samples = None if only_counts(index) else names_array(index)
+        return Layout(features=names_array(features), samples=samples)
 
     def _names(self, number: int) -> list[str]:
         """Names of a layer's components, as `get_feature_names_out` has them."""

@@ -164,7 +164,7 @@ def factorize(
     >>> [W.shape for W in f.W], [H.shape for H in f.H]
     ([(3, 6), (3, 3)], [(6, 1000), (3, 6)])
     """
-    data, layout = as_columns(X, weights)
+    data, layout, weights = as_columns(X, weights)
     data = check_matrix(data, sparse_ok=True, device=device, weights=weights)
     check_seen(data)
     problem = build_problem(

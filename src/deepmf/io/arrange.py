@@ -22,6 +22,9 @@ from deepmf.layout import Layout
 from deepmf.mixture import FRACTIONS, SPECTRA, Mixture, mixture
 from deepmf.stored import Stored, as_stored
 
+KEEPS = "--weights observed keeps them"
+"""What a note says of pixels that were left out though some of their bands are there."""
+
 _PLAIN = Layout()
 _SURELY_FINE = 10**6
 _EMPTY = 100
@@ -197,6 +200,15 @@ def _check_sparse(path: Path, A: Any) -> None:
 def names_array(names: Iterable[Any] | None) -> NDArray[np.str_] | None:
     """Names as an array of str."""
     return None if names is None else np.asarray([str(name) for name in names], dtype=np.str_)
+
+
+def only_counts(index: Any) -> bool:
+    """Whether a pandas index is the one that tables have when nobody names their rows.
+
+    Since pandas 3.1 names may be a RangeIndex too, where a column of consecutive numbers became
+    the index; then that column's name is the index's.
+    """
+    return type(index).__name__ == "RangeIndex" and index.name is None
 
 
 class Amounts(NamedTuple):
@@ -428,7 +440,7 @@ def _kept(
             f"{partly.sum()} of {n}."
         )
     if lacking.any():
-        how, way = ("kept", "") if gaps else ("left out", "; --weights observed keeps them")
+        how, way = ("kept", "") if gaps else ("left out", f"; {KEEPS}")
         notes.append(f"Pixels that lack some bands, {how}: {lacking.sum()} of {n}{way}.")
     valid = ~seen.empty if gaps else ~(seen.empty | lacking)
     missing = nodata if gaps and not ordinary and partly.any() else None

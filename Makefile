@@ -5,6 +5,7 @@
 # make fuzz   damage files of every kind and read them, for a minute (FUZZ_SECONDS=600: for ten)
 # make soak   fuzz and draw fits at random for SOAK_MINUTES, ten if not said; writes soak.json
 # make test-minimal   the core tests on the oldest versions that pyproject.toml allows
+# make test-minimal-extras   the same for the extras: files, pictures, commands, clusters
 # make dist   the wheel and the source archive, the same byte for byte every time
 # make bench  time deepmf beside its peers, about ten minutes (make bench BENCH=--quick: a trial)
 
@@ -12,7 +13,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 
-.PHONY: setup demo test lint docs fuzz soak test-minimal dist bench uncache clean
+.PHONY: setup demo test lint docs fuzz soak test-minimal test-minimal-extras dist bench uncache clean
 
 setup: $(VENV)/.ready
 
@@ -65,6 +66,18 @@ CORE := tests/conformance tests/init tests/properties $(addprefix tests/test_,fi
 test-minimal: .venv-minimal/.ready
 	.venv-minimal/bin/python -m pytest -n 2 -q $(CORE)
 
+EXTRAS := $(addprefix tests/,io plots cli runs cluster test_containers.py)
+
+.venv-minimal-extras/.ready: requirements/minimal.txt requirements/minimal-extras.txt pyproject.toml
+	$(PYTHON) -m venv .venv-minimal-extras
+	.venv-minimal-extras/bin/python -m pip install --quiet --requirement requirements/minimal-extras.txt
+	.venv-minimal-extras/bin/python -m pip install --quiet pytest pytest-xdist hypothesis spectral --editable '.[all]'
+	touch $@
+
+# Old libraries have much to say about new ones that they use, and about a disk that is full.
+test-minimal-extras: .venv-minimal-extras/.ready
+	.venv-minimal-extras/bin/python -m pytest -n 2 -q -W default -k 'not no_space_left' $(EXTRAS)
+
 dist: setup
 	rm -rf dist
 	SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(BIN)/python -m hatchling build
@@ -85,4 +98,4 @@ uncache:
 	find src -name '*.nb[ci]' -delete
 
 clean:
-	rm -rf $(VENV) .venv-minimal demo dist build soak.json
+	rm -rf $(VENV) .venv-minimal .venv-minimal-extras demo dist build soak.json

@@ -73,6 +73,15 @@ def test_anndata_and_tables_are_one():
         assert fitted.factorization_.layout.samples.tolist() == CELLS
 
 
+def test_rows_are_named_by_numbers_only_where_somebody_said_so():
+    frame = pd.DataFrame(COUNTS, columns=GENES)
+    assert model().fit(frame).factorization_.layout.samples is None
+    numbers = range(7, 7 + len(frame))
+    named = frame.assign(cell=numbers).set_index("cell")
+    samples = model().fit(named).factorization_.layout.samples
+    assert samples.tolist() == [str(k) for k in numbers]
+
+
 def test_other_genes_are_refused():
     adata = cells()
     fitted = model().fit(adata)
@@ -238,6 +247,31 @@ def test_maps_become_a_cube_again():
     np.testing.assert_allclose(again[0, 1], codes.values[0, 1] @ fitted.components_)
 
 
+def test_maps_go_back_by_their_place_and_not_by_their_names():
+    fitted = model().fit(cube(hole=False))
+    maps = fitted.transform(cube(hole=False))
+    again = fitted.inverse_transform(maps)
+    for other in (
+        maps.drop_vars("component"),
+        maps.assign_coords(component=["a", "b"]),
+        maps.assign_coords(component=maps.component.values[::-1]),
+    ):
+        np.testing.assert_array_equal(fitted.inverse_transform(other), again)
+    for other in (fitted.transform(cube(hole=False), layer=1), maps[..., :1], maps[..., 0]):
+        with pytest.raises(ValueError, match="layer 2 needs a dimension 'component' of size 2"):
+            fitted.inverse_transform(other)
+
+
+def test_maps_of_one_fit_are_data_of_another():
+    maps = model().fit(cube(hole=False)).transform(cube(hole=False), layer=1)
+    second = DeepMF(2, **SHORT).fit(maps)
+    rows = second.components(1)
+    assert rows.sizes == {"component": 2, "feature": 4}
+    assert rows.feature.values.tolist() == maps.component.values.tolist()
+    again = second.inverse_transform(second.transform(maps))
+    np.testing.assert_allclose(again[0, 1], second.transform(maps)[0, 1].values @ rows.values)
+
+
 def test_dataset():
     layout = Layout(features=np.array(GENES), samples=np.array(CELLS))
     data = Dataset("cells", COUNTS.T, layout)
@@ -336,6 +370,20 @@ def test_columns_without_numbers_are_named():
             call(text)
     counted = TABLE.astype({"gene1": object, "gene2": "Int64", "gene3": "category"})
     np.testing.assert_allclose(model().fit(counted).components_, fitted.components_, rtol=1e-5)
+
+
+@pytest.mark.filterwarnings("ignore:X is a DataFrame")
+def test_numbers_of_every_kind_of_column():
+    kinds = {"gene1": object, "gene2": "Int64", "gene3": "category", "gene4": "Float32"}
+    plain = factorize(COUNTS.astype(float), 2, **SHORT)
+    np.testing.assert_allclose(factorize(TABLE.astype(kinds), 2, **SHORT).W[0], plain.W[0])
+    gaps = TABLE.astype("Int64")
+    gaps.iloc[3, 2] = pd.NA
+    X = np.where(np.isnan(gaps.to_numpy(float, na_value=np.nan)), np.nan, COUNTS.astype(float))
+    seen = [factorize(A, 2, weights="observed", **SHORT).W[0] for A in (gaps, X)]
+    np.testing.assert_allclose(*seen)
+    with pytest.raises(ValueError, match="NaN or infinite, the first nan at row 3, column 2"):
+        factorize(gaps, 2, **SHORT)
 
 
 # --- sparse matrices -----------------------------------------------------------------------------

@@ -16,13 +16,82 @@ import pytest
 ROOT = Path(__file__).parents[1]
 
 
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+PAGE = (ROOT / "docs/versions.md").read_text(encoding="utf-8")
+WORKFLOW = ROOT / ".github/workflows/test.yml"
+
+
+def bounds(requirements: list[str]) -> dict[str, str]:
+    """Lower bounds of what is not deepmf itself."""
+    named = [r for r in requirements if not r.startswith("deepmf[")]
+    return {re.sub(r"\[.*\]", "", name): low for name, low in (r.split(">=") for r in named)}
+
+
+def pinned(file: str) -> dict[str, str]:
+    lines = (ROOT / "requirements" / file).read_text(encoding="utf-8").splitlines()
+    pins = [line.split("==") for line in lines if "==" in line]
+    return {re.sub(r"\[.*\]", "", name): version for name, version in pins}
+
+
+def rows(title: str) -> list[list[str]]:
+    """The cells of the table under a title of the page of versions, without its head."""
+    section = PAGE.split(f"## {title}\n")[1].split("\n## ")[0]
+    lines = [line for line in section.splitlines() if line.startswith("|")][2:]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+
+
+def number(version: str) -> tuple[int, ...]:
+    """``1.26`` and ``1.26.0`` are the same."""
+    parts = [int(part) for part in version.split(".")]
+    return tuple(parts + [0] * (3 - len(parts)))
+
+
+def numbers(versions: dict[str, str]) -> dict[str, tuple[int, ...]]:
+    return {name: number(version) for name, version in versions.items()}
+
+
+EXTRAS = {
+    extra: bounds(PROJECT["optional-dependencies"][extra])
+    for extra in ("plots", "cli", "cubes", "tables", "bio", "gpu", "cluster")
+}
+
+
 def test_the_minimal_requirements_are_the_lower_bounds():
-    said = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
-    lines = (ROOT / "requirements/minimal.txt").read_text().splitlines()
-    pinned = dict(line.split("==") for line in lines if line and line[0] != "#")
-    assert {name: version.removesuffix(".0") for name, version in pinned.items()} == {
-        name: version.removesuffix(".0") for name, version in (part.split(">=") for part in said)
+    assert numbers(pinned("minimal.txt")) == numbers(bounds(PROJECT["dependencies"]))
+    extras = {
+        name: low for extra in EXTRAS if extra != "gpu" for name, low in EXTRAS[extra].items()
     }
+    assert numbers(pinned("minimal-extras.txt")) == numbers(extras)
+
+
+def test_the_page_has_the_lower_bounds():
+    needed = rows("What deepmf needs")
+    assert {name: oldest for name, oldest, _ in needed} == bounds(PROJECT["dependencies"])
+    extras = rows("What the extras need")
+    said = {(extra, name): oldest.split()[0] for extra, name, oldest, _ in extras}
+    assert said == {(e, name): low for e, lows in EXTRAS.items() for name, low in lows.items()}
+    for *_, oldest, newest in needed + extras:
+        for tested in re.findall(r"\d+\.\d+\.\d+", newest):
+            assert number(tested) >= number(oldest.split()[0])
+
+
+def test_the_page_has_the_versions_of_python():
+    table = rows("Python")
+    pythons = [python for python, *_ in table]
+    assert all(tested.startswith(python + ".") for python, tested, _ in table)
+    assert PROJECT["requires-python"] == f">={pythons[0]}"
+    prefix = "Programming Language :: Python :: "
+    classified = [c.removeprefix(prefix) for c in PROJECT["classifiers"] if c.startswith(prefix)]
+    assert classified == ["3", *pythons]
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert f"Python {pythons[0]} to {pythons[-1]} " in readme
+
+
+@pytest.mark.skipif(not WORKFLOW.exists(), reason="not a checkout")
+def test_the_workflow_runs_every_python_of_the_page():
+    first = re.search(r"python: \[(.*)\]", WORKFLOW.read_text(encoding="utf-8"))
+    assert first is not None
+    assert re.findall(r"\d\.\d+", first[1]) == [python for python, *_ in rows("Python")]
 
 
 def build(target: Path) -> list[Path]:

@@ -23,7 +23,7 @@ from deepmf.factorize import factorize
 from deepmf.fit import Callback
 from deepmf.foreign import Foreign, as_foreign, as_numpy, times
 from deepmf.history import History
-from deepmf.io.arrange import names_array
+from deepmf.io.arrange import names_array, only_counts
 from deepmf.io.containers import (
     Kind,
     as_dataset,
@@ -368,10 +368,18 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self)
         number = self._number(layer)
-        if kind_of(codes) == self._fitted_kind == "xarray":
-            return codes.dot(self.components(number), dim="component").rename(None)
-        M = check_matrix(_rows_are_samples(codes), "codes")
         rank = self.factorization_.ranks[number - 1]
+        if kind_of(codes) == self._fitted_kind == "xarray":
+            if codes.sizes.get("component") != rank:
+                raise ValueError(
+                    f"codes has sizes {dict(codes.sizes)}; layer {number} needs a dimension "
+                    f"'component' of size {rank}."
+                )
+            maps, rows = (  # xarray would only take the names that both have
+                A.drop_vars("component", errors="ignore") for A in (codes, self.components(number))
+            )
+            return maps.dot(rows, dim="component").rename(None)
+        M = check_matrix(_rows_are_samples(codes), "codes")
         if M.shape[1] != rank:
             raise ValueError(
                 f"codes has shape {M.shape}; layer {number} needs (n_samples, {rank})."
@@ -537,9 +545,8 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         """Names of a DataFrame's columns and rows."""
         features = getattr(self, "feature_names_in_", None)
         index = X.index if kind_of(X) == "pandas" else None
-        if type(index).__name__ == "RangeIndex":
-            index = None
-        return Layout(features=names_array(features), samples=names_array(index))
+        samples = None if only_counts(index) else names_array(index)
+        return Layout(features=names_array(features), samples=samples)
 
     def _names(self, number: int) -> list[str]:
         """Names of a layer's components, as `get_feature_names_out` has them."""

@@ -78,6 +78,23 @@ def test_interrupted_run_is_whole_and_goes_on(cube, tmp_path, number):
     assert sorted(p.name for p in tmp_path.iterdir()) == ["cube.npy", "out", "whole"]
 
 
+def test_a_run_that_ignores_ctrl_c_still_ends(cube, tmp_path):
+    """As a shell starts what a script sends to the background."""
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        running = process("fit", cube, *FIT, "--checkpoint-every", 0, "--max-iter", 1_000_000,
+                          "-o", tmp_path / "out")  # fmt: skip
+    finally:
+        signal.signal(signal.SIGINT, before)
+    wait_for(tmp_path / "out.checkpoint", running)
+    running.send_signal(signal.SIGINT)
+    running.send_signal(signal.SIGTERM)
+    _, said = running.communicate(timeout=60)
+    assert running.returncode == 128 + signal.SIGTERM, said
+    assert said == ""
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["cube.npy", "out.checkpoint"]
+
+
 def test_killed_run_goes_on(cube, tmp_path):
     out, whole = tmp_path / "out", tmp_path / "whole"
     saved = tmp_path / "out.checkpoint"

@@ -46,6 +46,11 @@ def test_what_pandas_writes(tmp_path, sep, suffix):
     assert data.layout.header["format"] == "CSV table"
 
 
+def test_numbers_are_read_to_the_last_digit(tmp_path):
+    values = RNG.random((50, 4)) * 10.0 ** RNG.integers(-30, 30, (50, 4))
+    same(read(save(tmp_path, pd.DataFrame(values).to_csv(index=False))), None, None, values)
+
+
 def test_names_of_samples(tmp_path):
     numbered = FRAME.set_axis(range(10, 18))
     same(read(save(tmp_path, numbered.to_csv())), samples=[str(k) for k in range(10, 18)])
@@ -89,6 +94,8 @@ def test_parquet(tmp_path):
     same(read(path), samples=None)
     FRAME.reset_index(names="cell").to_parquet(path)
     same(read(path))
+    FRAME.assign(cell=range(10, 18)).set_index("cell").to_parquet(path)
+    same(read(path), samples=[str(k) for k in range(10, 18)])
     FRAME.astype("float32").to_parquet(path)
     assert read(path).X.dtype == np.float32
     pd.DataFrame({"n": pd.array([1, 2, 3], dtype="Int64"), "b": [True, False, True]}).to_parquet(

@@ -148,4 +148,5 @@ def sweep_bar(total: int, quiet: bool = False) -> Iterator[Callable[[Sweeps], No
 
 def _progress(quiet: bool, *columns: Any) -> Progress:
     off = quiet or not sys.stderr.isatty()
-    return Progress(*columns, console=Console(stderr=True), disable=off, transient=True)
+    console = Console(stderr=True, quiet=off)  # quiet: Rich before 15 ends with an empty line
+    return Progress(*columns, console=console, disable=off, transient=True)

@@ -149,6 +149,8 @@ def _ended_like_ctrl_c() -> Iterator[list[int]]:
     came: list[int] = []
 
     def pass_on(number: int, frame: object) -> None:
+        if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # a script's own `deepmf fit ... &`
+            end(number, frame)
         came.append(number)
         signal.raise_signal(signal.SIGINT)
 

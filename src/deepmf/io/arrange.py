@@ -202,6 +202,15 @@ def names_array(names: Iterable[Any] | None) -> NDArray[np.str_] | None:
     return None if names is None else np.asarray([str(name) for name in names], dtype=np.str_)
 
 
+def only_counts(index: Any) -> bool:
+    """Whether a pandas index is the one that tables have when nobody names their rows.
+
+    Since pandas 3.1 names may be a RangeIndex too, where a column of consecutive numbers became
+    the index; then that column's name is the index's.
+    """
+    return type(index).__name__ == "RangeIndex" and index.name is None
+
+
 class Amounts(NamedTuple):
     """How much of each component every sample holds, as files tell it."""
 

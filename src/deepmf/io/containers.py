@@ -91,6 +91,8 @@ def as_columns(X: Any, weights: Any = None) -> tuple[Any, Layout, Any]:
             f"columns as samples. If its rows are samples, use DeepMF or pass X.T.to_numpy(); if "
             f"not, pass X.to_numpy() to say so."
         )
+        if not all(isinstance(dtype, np.dtype) and dtype.kind in "buif" for dtype in X.dtypes):
+            return X.to_numpy(dtype=float, na_value=np.nan), Layout()
     data = as_dataset(X, "features", weights)
     if data is None:
         return X, Layout(), weights
@@ -139,6 +141,7 @@ def components_as(kind: Kind, components: NDArray, layout: Layout, names: Sequen
     if kind == "xarray":
         header = layout.header
         (band,) = set(header["dims"]) - set(header["samples"])
+        band = "feature" if band == "component" else band  # of maps that a fit gave
         coords: dict[str, Any] = {"component": list(names)}
         if layout.features is not None:
             coords[band] = layout.features

@@ -123,7 +123,7 @@ class Zarr(NetCdf):
         _check_store(path)
         try:
             return xr.open_groups(path, engine="zarr", consolidated=False, **options)
-        except (OSError, LookupError, ValueError) as error:
+        except (OSError, LookupError, ValueError, AssertionError) as error:
             raise UnreadableError(
                 f"{path} is not a whole Zarr group of arrays with named dimensions, such as "
                 f"xarray's to_zarr writes ({type(error).__name__})."

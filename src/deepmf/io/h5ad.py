@@ -75,13 +75,14 @@ class H5ad(Format):
         else:
             _empty(ad, f).write_h5ad(target)
         with h5py.File(target, "r+") as file:
-            for place, value in _results(f, names).items():
-                ad.io.write_elem(file, place, value)
+            for (group, name), value in _results(f, names).items():
+                ad.io.write_elem(file.require_group(group), name, value)
 
 
 def from_anndata(adata: AnnData, reading: Reading = _USUAL) -> Dataset:
     """X, or the layer that ``reading.variable`` names, turned: var are rows, obs are columns."""
-    layers = {"X": adata.X, **adata.layers}
+    own = {name: layer for name, layer in adata.layers.items() if name}  # None is X, since 0.13
+    layers = {"X": adata.X, **own}
     asked = reading.variable or "X"
     if layers.get(asked) is None:
         there = ", ".join(name for name, layer in layers.items() if layer is not None) or "none"
@@ -162,17 +163,17 @@ def _empty(ad: Any, f: Factorization) -> Any:
     return ad.AnnData(obs=obs, var=var)
 
 
-def _results(f: Factorization, names: Sequence[Sequence[str]]) -> dict[str, Any]:
-    """What goes where in the file."""
-    out: dict[str, Any] = {}
+def _results(f: Factorization, names: Sequence[Sequence[str]]) -> dict[tuple[str, str], Any]:
+    """What goes where in the file, by group and name."""
+    out: dict[tuple[str, str], Any] = {}
     about: dict[str, Any] = {
         "ranks": np.array(f.ranks),
         "data_errors": f.history.data_errors[-1],
     }
     for layer in range(1, f.depth + 1):
-        out[f"obsm/X_deepmf_{layer}"] = np.ascontiguousarray(f.codes(layer).T)
-        out[f"varm/deepmf_{layer}"] = np.ascontiguousarray(f.basis(layer))
+        out["obsm", f"X_deepmf_{layer}"] = np.ascontiguousarray(f.codes(layer).T)
+        out["varm", f"deepmf_{layer}"] = np.ascontiguousarray(f.basis(layer))
         about[f"names_{layer}"] = np.array(names[layer - 1], dtype=object)
         if layer > 1:
             about[f"links_{layer}"] = f.links(layer)
-    return {**out, "uns/deepmf": about}
+    return {**out, ("uns", "deepmf"): about}

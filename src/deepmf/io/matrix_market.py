@@ -72,12 +72,12 @@ def _matrix(path: Path, ended: bool) -> Any:
     from scipy.io import mmread
 
     if ended:
-        return mmread(path)
+        return mmread(path, spmatrix=False)
     with NamedTemporaryFile(suffix=".mtx") as whole, open_text(path) as file:
         shutil.copyfileobj(file, whole)
         whole.write(b"\n")
         whole.flush()
-        return mmread(whole.name)
+        return mmread(whole.name, spmatrix=False)
 
 
 def _check_size(path: Path) -> None:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from deepmf.archives import check_room, room
 from deepmf.dataset import Dataset
 from deepmf.factorization import Factorization
-from deepmf.io.arrange import from_matrix, names_array
+from deepmf.io.arrange import from_matrix, names_array, only_counts
 from deepmf.io.bands import is_number
 from deepmf.io.base import Format, Reading, UnreadableError, need
 from deepmf.layout import Layout
@@ -49,6 +49,7 @@ class Csv(Format):
         delimiter, lines = _look(path)
         first = lines[0]
         _check_header(path, first)
+        exact = {} if _version(pandas) >= (3, 1) else {"float_precision": "round_trip"}
         try:
             with open_text(path) as file:
                 frame = pandas.read_csv(
@@ -56,7 +57,7 @@ class Csv(Format):
                     sep=delimiter,
                     header=None if _is_data(first) else 0,
                     low_memory=False,
-                    float_precision="round_trip",
+                    **exact,
                 )
         except pandas.errors.ParserError as error:
             raise _ragged(path, str(error).rpartition("error: ")[2].strip()) from None
@@ -108,6 +109,10 @@ class Parquet(Format):
             frame.to_parquet(folder / f"codes-layer-{layer}.parquet")
 
 
+def _version(library: Any) -> tuple[int, ...]:
+    return tuple(int(part) for part in library.__version__.split(".")[:2])
+
+
 def write_tables(folder: Path, f: Factorization, names: Sequence[Sequence[str]]) -> None:
     """``codes-layer-l.csv``: a row per sample, its name first where known, a column per component.
 
@@ -135,7 +140,7 @@ def from_frame(path: Path, frame: Any, reading: Reading, kind: str) -> Dataset:
     text = np.flatnonzero(~numeric)
     for k in text:
         _check_text(path, frame, int(k))
-    unnamed = type(frame.index).__name__ == "RangeIndex"
+    unnamed = only_counts(frame.index)
     if len(text) > 1 or (len(text) == 1 and not unnamed):
         columns = [_column(frame, int(k)) for k in text]
         raise UnreadableError(

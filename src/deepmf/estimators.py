@@ -244,6 +244,8 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             name, _, part = key.partition("__")
             held = params.get(name, getattr(self, name, None))
             if part and name in SETTINGS and not hasattr(held, "set_params"):
+                if held is None or isinstance(held, list | tuple):
+                    raise ValueError(_no_part(name, part, held))
                 spec = held if isinstance(held, Mapping) else {"name": held}
                 parts.setdefault(name, {**spec})[part] = params.pop(key)
         params |= {name: resolve(SETTINGS[name], spec) for name, spec in parts.items()}
@@ -461,7 +463,7 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         Parameters
         ----------
         labels : per layer a sequence of str or None, optional
-            Names of the components. Default: their numbers, from 1.
+            Names of the components. Default: layer and number, ``L1-1``.
         top : int
             How many features of each component are named, those of its largest entries.
         features : sequence of n_features str, optional
@@ -594,6 +596,14 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         tags.input_tags.positive_only = not self._accepts_negative()
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+
+def _no_part(name: str, part: str, held: object) -> str:
+    """Why a parameter that holds nothing, or a list, has no such part, and what to do."""
+    if held is None:
+        example = "min-volume" if SETTINGS[name] == "regularizer" else "box"
+        return f"{name} is None; name one first, such as {name}={example!r}."
+    return f"{name} has one per layer; set the whole list instead of {name}__{part}."
 
 
 def _rows_are_samples(X: Any) -> Any:

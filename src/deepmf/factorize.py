@@ -220,7 +220,7 @@ def _starts(init: object, problem: Problem, panels: Panels) -> list[Start | Give
     if isinstance(init, list | tuple) and init:
         if all(isinstance(start, str) or callable(start) for start in init):
             return [resolve_start(start, signed) for start in init]
-        if len(init) == 2:
+        if len(init) == 2 and not any(M is None or isinstance(M, str) or callable(M) for M in init):
             return [check_given(init[0], init[1], problem, panels)]
     return [resolve_start(init, signed)]
 

@@ -343,6 +343,21 @@ def test_sentences_in_the_words_of_the_command_line(said, meant):
     assert as_options(said) == meant
 
 
+@pytest.mark.parametrize(
+    "said",
+    [
+        "bad_bands.npy is not a file of NumPy's.",
+        "There is no file my bad_bands.npy, tol/x.npy or data/tol.",
+        r"There is no folder C:\tol\x or C:\tol.",
+        "scan.max_iter has 3 dimensions.",
+        "There is no variable 'weights=3' or \"tol\".",
+        "There is no file 'data/max_iter=5.npy' or runs/tol=3.",
+    ],
+)
+def test_names_of_files_and_variables_stay_as_they_are(said):
+    assert as_options(said) == said
+
+
 def test_a_value_for_missing_data_is_recognised(tmp_path):
     cube = CUBE.copy()
     cube[2, 3] = -9999

@@ -92,7 +92,7 @@ def as_columns(X: Any, weights: Any = None) -> tuple[Any, Layout, Any]:
             f"not, pass X.to_numpy() to say so."
         )
         if not all(isinstance(dtype, np.dtype) and dtype.kind in "buif" for dtype in X.dtypes):
-            return X.to_numpy(dtype=float, na_value=np.nan), Layout()
+            return X.to_numpy(dtype=float, na_value=np.nan), Layout(), weights
     data = as_dataset(X, "features", weights)
     if data is None:
         return X, Layout(), weights

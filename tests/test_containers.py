@@ -18,6 +18,8 @@ from deepmf.dataset import Dataset
 from deepmf.layout import Layout
 from deepmf.plots import relative_residual
 
+pytestmark = pytest.mark.filterwarnings("ignore:Pixels that lack some bands")
+
 SHORT = {"max_iter": 4, "tol": 0, "random_state": 0}
 RNG = np.random.default_rng(0)
 COUNTS = RNG.poisson(1.0, (20, 7)).astype("float32")

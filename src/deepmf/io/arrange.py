@@ -345,12 +345,13 @@ def _scene(
 def _good(m: int, reading: Reading, bad: Any) -> NDArray[np.bool_]:
     """Bands that neither the file nor the user calls bad."""
     good = np.ones(m, dtype=bool)
-    if reading.bad_bands == "none":
-        return good
+    said = reading.bad_bands
+    if said is not None and said.partition(",")[0] == "none":
+        bad, said = None, said.partition(",")[2] or None
     if bad is not None:
         good &= ~np.asarray(bad, dtype=bool)
-    if reading.bad_bands is not None:
-        good[band_numbers(reading.bad_bands, m) - 1] = False
+    if said is not None:
+        good[band_numbers(said, m) - 1] = False
     return good
 
 

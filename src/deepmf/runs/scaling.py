@@ -50,8 +50,8 @@ def measured(X: Any, how: str | None) -> dict[str, Any]:
         totals = _sums(_counts(X, how))
         return {"middle": float(np.median(totals[totals > 0])) if np.any(totals > 0) else 1.0}
     if how == "tfidf":
-        X = _counts(X, how)
-        there = X != 0 if sparse.issparse(X) else (X != 0) & ~np.isnan(X)
+        X, thin = _counts(X, how), sparse.issparse(X)
+        there = X != 0 if thin else (X != 0) & ~np.isnan(X)
         present = np.asarray(there.sum(axis=1)).ravel()
         return {"rows": (np.log((1 + X.shape[1]) / (1 + present)) + 1).tolist()}
     return {}
@@ -64,7 +64,8 @@ def _counts(X: Any, how: str) -> Any:
         raise ValueError(f"scale must be one of {', '.join(SCALES)}, got {how!r}.")
     if how == "unit":
         return X
-    least = float(X.min() if sparse.issparse(X) else np.fmin.reduce(X, axis=None))
+    thin = sparse.issparse(X)
+    least = float(X.min() if thin else np.fmin.reduce(X, axis=None))
     if least < 0:
         raise ValueError(
             f"scale {how!r} is for counts, but the data go down to {least:.6g}; clip them or scale "
@@ -75,7 +76,8 @@ def _counts(X: Any, how: str) -> Any:
 
 def _sums(X: Any) -> Array:
     """Of the columns, over what is observed of them."""
-    sums = X.sum(axis=0) if sparse.issparse(X) else np.nansum(X, axis=0)
+    thin = sparse.issparse(X)
+    sums = X.sum(axis=0) if thin else np.nansum(X, axis=0)
     return np.asarray(sums, dtype=np.float64).ravel()
 
 

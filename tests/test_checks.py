@@ -181,8 +181,22 @@ class Below(Ridge):
 
 
 class Tilted(Ridge):
+    """Above at every point but those too near to be drawn."""
+
     def majorize(self, M):
-        return Quadratic.of(A=1e6)
+        return Quadratic.of(A=1e6, C=1e6 * M - M - 1)
+
+
+class Infinite(Ridge):
+    def value(self, M):
+        return np.inf
+
+
+class Mixing(Ridge):
+    """A sum over columns, by a quadratic that is not."""
+
+    def majorize(self, M):
+        return Quadratic.of(B=np.eye(M.shape[1]))
 
 
 class Tied(Regularizer):
@@ -199,7 +213,9 @@ class Tied(Regularizer):
     ("regularizer", "said"),
     [
         (Below(), "must lie above"),
-        (Tilted(), "must (touch|lie above)"),
+        (Tilted(), "must touch"),
+        (Infinite(), "its value is inf"),
+        (Mixing(), "mixes columns"),
         (Tied(), "not the sum over columns"),
     ],
     ids=lambda r: type(r).__name__,
@@ -276,6 +292,59 @@ class Overwrites(Steps):
 def test_broken_solvers(solver, said):
     with pytest.raises(AssertionError, match=said):
         check_solver(solver)
+
+
+class Short(Steps):
+    def solve(self, q, constraint, M, max_iter, tol):
+        return super().solve(q, constraint, M, max_iter, tol)[:, :-1]
+
+
+class Wider(Steps):
+    def solve(self, q, constraint, M, max_iter, tol):
+        return super().solve(q, constraint, M, max_iter, tol).astype(float)
+
+
+class Refuses(Steps):
+    def objection(self, constraint):
+        return "it likes none"
+
+
+@pytest.mark.parametrize(
+    ("solver", "said"),
+    [(Short(), "it returns"), (Wider(), "from float32"), (Refuses(), "refuses every set")],
+    ids=lambda s: type(s).__name__,
+)
+def test_solvers_of_odd_shapes_and_types(solver, said):
+    with pytest.raises(AssertionError, match=said):
+        check_solver(solver)
+
+
+@pytest.mark.parametrize(
+    ("check", "thing"),
+    [
+        (check_constraint, "simplex"),
+        (check_constraint, Simplex),
+        (check_regularizer, None),
+        (check_solver, HALS),
+        (check_loss, "layer-centric"),
+    ],
+    ids=["name", "class", "None", "class of a solver", "name of a loss"],
+)
+def test_what_is_no_such_object_is_refused(check, thing):
+    with pytest.raises(TypeError, match="must be an object of a subclass of deepmf's"):
+        check(thing)
+
+
+def test_names_of_starts_and_small_data():
+    check_start("random")
+    with pytest.raises(ValueError, match="Unknown init 'spna'"):
+        check_start("spna")
+    with pytest.raises(ValueError, match="at least 4 x 8"):
+        check_panels(X[:3], X[:3])
+
+
+def test_a_large_box_is_bounded():
+    check_constraint(Box(0, 1e7))
 
 
 def test_a_plain_solver_passes():

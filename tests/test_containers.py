@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from contextlib import nullcontext
 
 import anndata as ad
 import numpy as np
@@ -15,6 +16,9 @@ from scipy import sparse
 from deepmf import DeepMF, Factorization, factorize, scan
 from deepmf.dataset import Dataset
 from deepmf.layout import Layout
+from deepmf.plots import relative_residual
+
+pytestmark = pytest.mark.filterwarnings("ignore:Pixels that lack some bands")
 
 SHORT = {"max_iter": 4, "tol": 0, "random_state": 0}
 RNG = np.random.default_rng(0)
@@ -243,6 +247,31 @@ def test_maps_become_a_cube_again():
     np.testing.assert_allclose(again[0, 1], codes.values[0, 1] @ fitted.components_)
 
 
+def test_maps_go_back_by_their_place_and_not_by_their_names():
+    fitted = model().fit(cube(hole=False))
+    maps = fitted.transform(cube(hole=False))
+    again = fitted.inverse_transform(maps)
+    for other in (
+        maps.drop_vars("component"),
+        maps.assign_coords(component=["a", "b"]),
+        maps.assign_coords(component=maps.component.values[::-1]),
+    ):
+        np.testing.assert_array_equal(fitted.inverse_transform(other), again)
+    for other in (fitted.transform(cube(hole=False), layer=1), maps[..., :1], maps[..., 0]):
+        with pytest.raises(ValueError, match="layer 2 needs a dimension 'component' of size 2"):
+            fitted.inverse_transform(other)
+
+
+def test_maps_of_one_fit_are_data_of_another():
+    maps = model().fit(cube(hole=False)).transform(cube(hole=False), layer=1)
+    second = DeepMF(2, **SHORT).fit(maps)
+    rows = second.components(1)
+    assert rows.sizes == {"component": 2, "feature": 4}
+    assert rows.feature.values.tolist() == maps.component.values.tolist()
+    again = second.inverse_transform(second.transform(maps))
+    np.testing.assert_allclose(again[0, 1], second.transform(maps)[0, 1].values @ rows.values)
+
+
 def test_dataset():
     layout = Layout(features=np.array(GENES), samples=np.array(CELLS))
     data = Dataset("cells", COUNTS.T, layout)
@@ -343,6 +372,20 @@ def test_columns_without_numbers_are_named():
     np.testing.assert_allclose(model().fit(counted).components_, fitted.components_, rtol=1e-5)
 
 
+@pytest.mark.filterwarnings("ignore:X is a DataFrame")
+def test_numbers_of_every_kind_of_column():
+    kinds = {"gene1": object, "gene2": "Int64", "gene3": "category", "gene4": "Float32"}
+    plain = factorize(COUNTS.astype(float), 2, **SHORT)
+    np.testing.assert_allclose(factorize(TABLE.astype(kinds), 2, **SHORT).W[0], plain.W[0])
+    gaps = TABLE.astype("Int64")
+    gaps.iloc[3, 2] = pd.NA
+    X = np.where(np.isnan(gaps.to_numpy(float, na_value=np.nan)), np.nan, COUNTS.astype(float))
+    seen = [factorize(A, 2, weights="observed", **SHORT).W[0] for A in (gaps, X)]
+    np.testing.assert_allclose(*seen)
+    with pytest.raises(ValueError, match="NaN or infinite, the first nan at row 3, column 2"):
+        factorize(gaps, 2, **SHORT)
+
+
 # --- sparse matrices -----------------------------------------------------------------------------
 
 
@@ -363,8 +406,46 @@ def test_sparse_samples(kind):
 def test_pixels_of_a_cube_that_lack_some_bands(weights):
     da = xr.DataArray(np.random.default_rng(0).random((6, 4, 5)), dims=("band", "y", "x"))
     da[2, 1, 1] = da[:, 3, 3] = np.nan
-    maps = model(weights=weights).fit_transform(da)
+    said = pytest.warns(UserWarning, match="1 of 20; weights='observed' keeps them")
+    with nullcontext() if weights else said:
+        maps = model(weights=weights).fit_transform(da)
     lost = np.argwhere(np.isnan(maps.to_numpy()[0])).tolist()
     assert lost == ([[3, 3]] if weights else [[1, 1], [3, 3]])
-    f = factorize(da, [2], weights=weights, **SHORT)
+    said = pytest.warns(UserWarning, match="1 of 20; weights='observed' keeps them")
+    with nullcontext() if weights else said:
+        f = factorize(da, [2], weights=weights, **SHORT)
     assert f.layout.valid.sum() == 20 - len(lost)
+    for fitted in (f, model(weights=weights).fit(da) if weights else f):
+        assert relative_residual(fitted, da).shape == (20 - len(lost),)
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_weights_of_a_whole_cube(order):
+    cube = np.asarray(np.random.default_rng(0).random((4, 5, 6)), order=order)
+    cube[1, 1, 2] = np.nan
+    cube[3, 3] = cube[..., 4] = np.nan
+    da = xr.DataArray(cube, dims=("y", "x", "band"))
+    expected = factorize(da, [2], weights="observed", **SHORT)
+    pixels = cube.reshape(-1, 6, order=expected.layout.order)
+    weights = (~np.isnan(pixels)).astype(float)
+    f = factorize(da, [2], weights=weights.T, **SHORT)
+    np.testing.assert_allclose(f.W[0], expected.W[0])
+    fitted = model().fit(da, weights=weights)
+    maps = fitted.transform(da, weights=weights)
+    assert np.argwhere(np.isnan(maps.isel(component=0).to_numpy())).tolist() == [[3, 3]]
+    kept = expected.layout.valid.ravel(order=expected.layout.order)
+    few = factorize(da, [2], weights=weights[kept].T[[0, 1, 2, 3, 5]], **SHORT)
+    np.testing.assert_array_equal(few.W[0], f.W[0])
+
+
+def test_bands_of_the_same_names_and_other_wavelengths():
+    def cube(first):
+        waves = ("band", first + 10.0 * np.arange(6), {"units": "nm"})
+        names = [f"Band {k}" for k in range(1, 7)]
+        coords = {"band": names, "wavelength": waves}
+        return xr.DataArray(RNG.random((6, 4, 5)), dims=("band", "y", "x"), coords=coords)
+
+    fitted = model().fit(cube(400))
+    fitted.transform(cube(400))
+    with pytest.raises(ValueError, match="6 of 6 differ, first band 1 at 900 nm"):
+        fitted.transform(cube(900))

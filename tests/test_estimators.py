@@ -401,8 +401,16 @@ def test_parameters_of_parts_that_are_given_by_name():
     assert repr(clone(copy).get_params()) == repr(copy.get_params())
     with pytest.raises(ValueError, match=r"'data-centric' does not take \['lam'\].*: mu"):
         copy.set_params(model="data-centric", model__lam=1)
-    with pytest.raises(ValueError, match=r"regularizer .*None.* expected one of 'min-volume'"):
+    with pytest.raises(ValueError, match=r"is None; name one first, .*_W='min-volume'"):
         copy.set_params(regularizer_W__weight=1)
+    with pytest.raises(ValueError, match="is None; name one first, such as constraint_H='box'"):
+        copy.set_params(constraint_H__upper=1)
+    copy.set_params(regularizer_W=["ridge", None])
+    with pytest.raises(ValueError, match="whole list instead of regularizer_W__weight"):
+        copy.set_params(regularizer_W__weight=1)
+    search = GridSearchCV(DeepMF(2, **SHORT), {"regularizer_W__weight": [1, 2]}, cv=2)
+    with pytest.raises(ValueError, match="is None; name one first"):
+        search.fit(X)
 
 
 def test_grid_search_over_parts_that_are_given_by_name():

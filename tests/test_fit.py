@@ -565,3 +565,13 @@ def test_history_columns_by_name():
         assert len(column) == len(f.history) == 5
     with pytest.raises(KeyError, match="nosuch"):
         f.history["nosuch"]
+
+
+@pytest.mark.parametrize(("solver", "possible"), [("fpgm", True), ("hals", False), ("mu", False)])
+def test_the_simplex_is_advised_only_to_solvers_that_take_it(solver, possible):
+    X = np.random.default_rng(0).random((8, 12))
+    settings = {"constraint_W": "nonnegative", "max_iter": 2, "tol": 1e-9}
+    with pytest.warns(ConvergenceWarning) as caught:
+        factorize(X, [4, 2], solver=solver, **settings)
+    (said,) = [str(w.message) for w in caught if w.category is ConvergenceWarning]
+    assert ("constraint_W='simplex'" in said) == possible

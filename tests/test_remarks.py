@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler
 
@@ -30,3 +31,11 @@ def test_warnings_point_at_the_users_line(call):
     for warning in caught:
         assert warning.filename == __file__
         assert warning.lineno == call.__code__.co_firstlineno
+
+
+def test_warnings_of_a_search_point_at_the_users_line():
+    search = GridSearchCV(DeepMF(2, **CUT), {"layer": [1]}, cv=2)
+    with pytest.warns(ConvergenceWarning, match="max_iter") as caught:
+        search.fit(X)
+    assert len(caught) == 3
+    assert {w.filename for w in caught} == {__file__}

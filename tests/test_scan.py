@@ -97,6 +97,12 @@ def test_what_diverged_is_never_chosen():
     assert choose(found).ranks == (3,)
 
 
+def test_where_everything_diverged_there_is_a_sentence():
+    c = choose(flat([np.inf, np.inf], [0, 0], first=2))
+    assert (c.ranks, c.sure, c.between) == ((2,), False, (2, 3))
+    assert "no rank tested has a finite error" in c.sentence
+
+
 # --- the measurements ----------------------------------------------------------------------------
 
 
@@ -110,6 +116,33 @@ def test_held_out_entries_are_not_seen():
     np.testing.assert_array_equal(one.W[0], other.W[0])
     assert one.errors[0] != other.errors[0]
     assert 0.05 < held.mean() < 0.15
+
+
+@pytest.mark.parametrize("shape", [(2, 100), (100, 2), (4, 300), (2, 10)])
+@pytest.mark.parametrize("missing", [0, 0.3])
+def test_no_row_or_column_is_held_out_whole(shape, missing):
+    rng = np.random.default_rng(1)
+    X = np.where(rng.random(shape) < missing, np.nan, rng.random(shape))
+    observed = ~np.isnan(X)
+    parts = Entries(X).parts(0)
+    assert (parts[~observed] == -1).all()
+    for part in range(10):
+        seen = observed & (parts != part)
+        for axis in (0, 1):
+            np.testing.assert_array_equal(seen.any(axis), observed.any(axis))
+
+
+def test_every_part_has_an_entry_other_than_zero():
+    X = np.zeros((30, 40))
+    X[np.arange(20), np.arange(20)] = 1
+    for seed in range(20):
+        parts = Entries(X).parts(seed)
+        assert set(parts[X > 0]) >= set(range(10))
+
+
+def test_a_few_bands_can_be_scanned():
+    s = scan(low_rank(2, shape=(2, 100)), [1, 2], folds=10, seeds=2, max_iter=20, tol=0)
+    assert all(np.isfinite(c.errors).all() for c in s.candidates)
 
 
 def test_errors_are_those_of_the_held_out_entries():
@@ -220,6 +253,10 @@ def test_bad_data_get_a_sentence():
         scan(np.full((9, 9), np.inf), [1, 2])
     with pytest.raises(ValueError, match="too few to hold out"):
         scan(np.ones((3, 3)), [1, 2])
+    with pytest.raises(ValueError, match="only 10 entries other than zero, too few"):
+        scan(np.eye(10), [1, 2])
+    with pytest.raises(ValueError, match="at least two rows and two columns"):
+        scan(np.ones((1, 30)), [1, 2])
     with pytest.raises(ValueError, match="Negative values"):
         scan(-low_rank(3), [1, 2])
 

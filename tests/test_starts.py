@@ -47,6 +47,9 @@ def test_a_start_that_cannot_be_made_is_passed_over():
 def test_an_unknown_name_among_several_is_said():
     with pytest.raises(ValueError, match=r"'nosuch'.*'snpa'"):
         factorize(SCENE.X, 3, init=["snpa", "nosuch"])
+    for init in (["snpa", None], [None, None], ["snpa", SCENE.X]):
+        with pytest.raises(ValueError, match=r"Unknown init 'list': expected one of 'snpa'.*pair"):
+            factorize(SCENE.X, 3, init=init)
 
 
 def test_time_is_shared_by_all_starts():

@@ -75,8 +75,16 @@ def test_of_an_estimator():
 
 
 def test_bad_names(f):
-    with pytest.raises(ValueError, match="3 lists, but there are 2 layers"):
+    with pytest.raises(ValueError, match="3 lists of names were given for 2 layers"):
         f.tree(labels=[None] * 3)
+    for labels in ("ab", 5):
+        with pytest.raises(ValueError, match=f"list of lists, one per layer, got {labels!r}"):
+            f.tree(labels)
+    for listed in ("abcd", 5):
+        with pytest.raises(
+            ValueError, match=f"names of 4 components must be a list, got {listed!r}"
+        ):
+            f.tree(labels=[listed])
     with pytest.raises(ValueError, match="1 names were given for 4 components"):
         f.tree(labels=[["a"]])
     with pytest.raises(ValueError, match="2 names were given for 6 features"):

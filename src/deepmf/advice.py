@@ -23,7 +23,8 @@ def advice(f: Factorization) -> str | None:
                 f"only {left[k - 1]:.3g}: it fits W_{k}, but what is small in W_{k} is not small "
                 f"in the data. Try model='data-centric', which fits the data by every layer."
             )
-    if f.depth > 1 and f.problem.loss.name == "layer-centric" and f.ranks[0] > f.ranks[1]:
+    deep = f.depth > 1 and f.ranks[0] > f.ranks[1] and left[1] > 0
+    if deep and f.problem.loss.name == "layer-centric":
         less_left, more_found = 1 - left[0] / left[1], (1 - left[0]) / max(1 - left[1], 1e-12) - 1
         if max(less_left, more_found) < _COPY:
             return (

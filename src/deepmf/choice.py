@@ -113,6 +113,12 @@ def choose(candidates: Sequence[Candidate], held_out: str = "held-out entries") 
         by_rank.setdefault(c.ranks[0], c)
     tested = sorted(by_rank)
     best = min(by_rank.values(), key=lambda c: c.error)
+    if not np.isfinite(best.error):
+        reason = (
+            f"Not sure: no rank tested has a finite error on {held_out} in every fold, because "
+            f"fits diverged or too little was held out; try another model or more data."
+        )
+        return Choice((tested[0],), False, tuple(tested), reason)
     low = min(r for r in tested if _margin(by_rank[r], best) <= 1)
     stable = [r for r in tested if r >= 2 and by_rank[r].agreement >= STABLE]
     top = max(stable) if stable else None

@@ -34,6 +34,8 @@ from deepmf.io.containers import (
     kind_of,
     links_as,
     samples_as,
+    say_left_out,
+    weights_within,
 )
 from deepmf.layout import Layout
 from deepmf.names import SETTINGS, resolve
@@ -242,6 +244,8 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             name, _, part = key.partition("__")
             held = params.get(name, getattr(self, name, None))
             if part and name in SETTINGS and not hasattr(held, "set_params"):
+                if held is None or isinstance(held, list | tuple):
+                    raise ValueError(_no_part(name, part, held))
                 spec = held if isinstance(held, Mapping) else {"name": held}
                 parts.setdefault(name, {**spec})[part] = params.pop(key)
         params |= {name: resolve(SETTINGS[name], spec) for name, spec in parts.items()}
@@ -269,6 +273,9 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         """
         kind, weights = kind_of(X), self._weights(weights)
         data = as_dataset(X, weights=weights)
+        if data is not None:
+            say_left_out(X, data)
+            weights = weights_within(data, weights, "rows")
         given = X if data is None else _turned(data.X)
         A = self._matrix(given, reset=True)
         lazy = isinstance(A, Foreign) and A.lazy  # then it is loaded here, and only once
@@ -363,10 +370,18 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self)
         number = self._number(layer)
-        if kind_of(codes) == self._fitted_kind == "xarray":
-            return codes.dot(self.components(number), dim="component").rename(None)
-        M = check_matrix(_rows_are_samples(codes), "codes")
         rank = self.factorization_.ranks[number - 1]
+        if kind_of(codes) == self._fitted_kind == "xarray":
+            if codes.sizes.get("component") != rank:
+                raise ValueError(
+                    f"codes has sizes {dict(codes.sizes)}; layer {number} needs a dimension "
+                    f"'component' of size {rank}."
+                )
+            maps, rows = (  # xarray would only take the names that both have
+                A.drop_vars("component", errors="ignore") for A in (codes, self.components(number))
+            )
+            return maps.dot(rows, dim="component").rename(None)
+        M = check_matrix(_rows_are_samples(codes), "codes")
         if M.shape[1] != rank:
             raise ValueError(
                 f"codes has shape {M.shape}; layer {number} needs (n_samples, {rank})."
@@ -448,7 +463,7 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         Parameters
         ----------
         labels : per layer a sequence of str or None, optional
-            Names of the components. Default: their numbers, from 1.
+            Names of the components. Default: layer and number, ``L1-1``.
         top : int
             How many features of each component are named, those of its largest entries.
         features : sequence of n_features str, optional
@@ -502,6 +517,7 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         else:
             fitted = self.factorization_.layout
             check_same_features(data.layout, fitted, data.X.shape, self.n_features_in_)
+            weights = weights_within(data, weights, "rows")
             M = _rows_are_samples(_turned(data.X))
             M = M if isinstance(M, Foreign) else check_array(M, **_MATRIX)
         return check_matrix(M, sparse_ok=True, weights=weights), data
@@ -580,6 +596,14 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         tags.input_tags.positive_only = not self._accepts_negative()
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+
+def _no_part(name: str, part: str, held: object) -> str:
+    """Why a parameter that holds nothing, or a list, has no such part, and what to do."""
+    if held is None:
+        example = "min-volume" if SETTINGS[name] == "regularizer" else "box"
+        return f"{name} is None; name one first, such as {name}={example!r}."
+    return f"{name} has one per layer; set the whole list instead of {name}__{part}."
 
 
 def _rows_are_samples(X: Any) -> Any:

@@ -164,7 +164,7 @@ def factorize(
     >>> [W.shape for W in f.W], [H.shape for H in f.H]
     ([(3, 6), (3, 3)], [(6, 1000), (3, 6)])
     """
-    data, layout = as_columns(X, weights)
+    data, layout, weights = as_columns(X, weights)
     data = check_matrix(data, sparse_ok=True, device=device, weights=weights)
     check_seen(data)
     problem = build_problem(
@@ -220,7 +220,7 @@ def _starts(init: object, problem: Problem, panels: Panels) -> list[Start | Give
     if isinstance(init, list | tuple) and init:
         if all(isinstance(start, str) or callable(start) for start in init):
             return [resolve_start(start, signed) for start in init]
-        if len(init) == 2:
+        if len(init) == 2 and not any(M is None or isinstance(M, str) or callable(M) for M in init):
             return [check_given(init[0], init[1], problem, panels)]
     return [resolve_start(init, signed)]
 

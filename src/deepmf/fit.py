@@ -10,6 +10,7 @@ import numpy as np
 
 from deepmf.checkpoint import Checkpoint
 from deepmf.compiling import clock
+from deepmf.constraints import Simplex
 from deepmf.foreign import as_numpy
 from deepmf.growth import Given, add_layer
 from deepmf.history import History, Progress
@@ -368,10 +369,11 @@ def _warn_not_converged(problem: Problem, control: Control) -> None:
     from sklearn.exceptions import ConvergenceWarning  # imported late: scikit-learn loads slowly
 
     free = not any(layer.constraint_W.bounded for layer in problem.layers)
+    possible = problem.solver.objection(Simplex()) is None
     drift = (
         " The layer-centric loss keeps falling as W shrinks and H grows: constraint_W='simplex' "
         "fixes the scale."
-        if free and problem.loss.name == "layer-centric" and len(problem.layers) > 1
+        if free and possible and problem.loss.name == "layer-centric" and len(problem.layers) > 1
         else ""
     )
     warn(

@@ -69,8 +69,7 @@ class Entries(HeldOut):
 
     def without(self, part: int, seed: int) -> Split:
         """See `HeldOut.without`."""
-        dealt = np.random.default_rng(seed).integers(PARTS, size=self.X.shape)
-        held = (dealt == part) & ~np.isnan(self.X)
+        held = self.parts(seed) == part
         true = self.X[held].astype(float)
 
         def errors(f: Factorization) -> Array:
@@ -79,6 +78,35 @@ class Entries(HeldOut):
             return np.array(missed) / np.linalg.norm(true)
 
         return Split(np.where(held, np.nan, self.X), "observed", errors)
+
+    def parts(self, seed: int) -> NDArray[np.int8]:
+        """Each entry's part; those that are missing, or always seen, are in none, -1.
+
+        No part has all that is observed of a row or column, and each has an entry other than zero
+        if that can be.
+        """
+        rng = np.random.default_rng(seed)
+        observed = ~np.isnan(self.X)
+        dealt = rng.integers(PARTS, size=self.X.shape).astype(np.int8)
+        dealt[~observed] = -1
+        for lines, seen in ((dealt, observed), (dealt.T, observed.T)):
+            alone = np.flatnonzero(_in_one_part(lines, seen))
+            keys = np.where(seen[alone], rng.random((len(alone), lines.shape[1])), -1)
+            lines[alone, keys.argmax(axis=1)] = -1
+        filled = observed & (self.X != 0) & (dealt >= 0)
+        counts = np.bincount(dealt[filled], minlength=PARTS)
+        for part in np.flatnonzero(counts == 0):
+            for i, j in rng.permutation(np.argwhere(filled & (counts > 1)[dealt])):
+                before, dealt[i, j] = dealt[i, j], part
+                row, column = np.s_[i : i + 1], np.s_[:, j : j + 1]
+                if not (
+                    _in_one_part(dealt[row], observed[row]).any()
+                    or _in_one_part(dealt[column].T, observed[column].T).any()
+                ):
+                    counts[[before, part]] += (-1, 1)
+                    break
+                dealt[i, j] = before
+        return dealt
 
 
 class Samples(HeldOut):
@@ -138,6 +166,12 @@ def completion_errors(f: Factorization, X: Any, parts: NDArray[np.intp]) -> Arra
     return np.sqrt(missed) / np.linalg.norm(X.data.astype(float))
 
 
+def _in_one_part(parts: NDArray[np.int8], observed: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Rows of which all that is observed is in the same part."""
+    last = parts.max(axis=1)
+    return (last >= 0) & (np.where(observed, parts, last[:, None]).min(axis=1) == last)
+
+
 def held_out(X: Any) -> HeldOut:
     """The data of a scan, in memory, and the way to hold out some of their kind."""
     X = as_foreign(X)
@@ -154,7 +188,13 @@ def held_out(X: Any) -> HeldOut:
         return Samples(sparse.csc_array(A))
     if np.isinf(A).any():
         raise ValueError("X has infinite entries; give NaN for those that are missing.")
-    _check_number(A.size, PARTS, "entries", "tenths")
+    filled = int(np.count_nonzero(A[~np.isnan(A)]))
+    _check_number(filled, PARTS, "entries other than zero", "tenths")
+    if min(A.shape) == 1:
+        raise ValueError(
+            f"X has shape {A.shape}, and an entry alone in its row or column cannot be held out; "
+            f"give at least two rows and two columns."
+        )
     return Entries(A)
 
 

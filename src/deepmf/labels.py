@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,9 +47,13 @@ def layer_names(
     names: Sequence[Sequence[str] | None] | None, ranks: Sequence[int]
 ) -> list[list[str]]:
     """The same for all layers; those at the end may be left out."""
+    if isinstance(names, str) or not isinstance(names, Iterable | None):
+        raise ValueError(
+            f"Names of components must be a list of lists, one per layer, got {names!r}."
+        )
     given = [] if names is None else list(names)
     if len(given) > len(ranks):
-        raise ValueError(f"names has {len(given)} lists, but there are {len(ranks)} layers.")
+        raise ValueError(f"{len(given)} lists of names were given for {len(ranks)} layers.")
     given += [None] * (len(ranks) - len(given))
     return [
         component_names(listed, layer, rank)
@@ -70,6 +74,8 @@ def top_rows(W: Array, names: Sequence[str], n: int) -> list[list[tuple[str, flo
 
 
 def _as_many(names: Sequence[str], count: int, what: str) -> list[str]:
+    if isinstance(names, str) or not hasattr(names, "__len__"):
+        raise ValueError(f"The names of {count} {what} must be a list, got {names!r}.")
     if len(names) != count:
         raise ValueError(f"{len(names)} names were given for {count} {what}.")
     return [str(name) for name in names]

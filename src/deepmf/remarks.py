@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import warnings
 
-_PASSED_OVER = ("deepmf", "sklearn", "contextlib")
+_PASSED_OVER = ("deepmf", "sklearn", "joblib", "contextlib")
 """Packages whose lines say nothing to a user: ours, and what stands between two of ours."""
 
 

@@ -134,8 +134,11 @@ def _or_left_out(A: Any) -> str:
     return f", or leave them out of the fit: {way}"
 
 
-def _observed(X: Any, weights: Any, name: str) -> Observed:
-    """X with the entries that count: those that are not NaN, or those of a positive weight."""
+def _observed(X: Any, weights: Any, name: str) -> Any:
+    """X with the entries that count: those that are not NaN, or those of a positive weight.
+
+    An array of which nothing is missing is itself.
+    """
     if is_sparse(X) or isinstance(X, Foreign):
         kind = "a sparse matrix, whose zeros are data" if is_sparse(X) else _kind_name(X)
         way = f"{name}.toarray()" if is_sparse(X) else f"np.asarray({name})"
@@ -149,7 +152,8 @@ def _observed(X: Any, weights: Any, name: str) -> Observed:
                 f"weights must be 'observed' (NaN are missing) or an array of {name}'s shape, "
                 f"got {weights!r}."
             )
-        return Observed(X)
+        complete = isinstance(X, np.ndarray) and not np.isnan(X.min())
+        return X if complete else Observed(X)
     W = as_stored(as_numpy(weights))
     if not isinstance(W, Stored) and not (isinstance(W, np.ndarray) and W.dtype.kind == "b"):
         W = check_array(W, "weights", sparse_ok=False)

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 import rasterio
 import xarray as xr
@@ -29,6 +30,7 @@ WHOLE = simulated_scene(rows=32, cols=32, bands=12)
 CUBE = np.stack([WHOLE.image(band)[:16, :16] for band in WHOLE.X], axis=2).astype(np.float32)
 WAVES = WHOLE.wavelengths
 SCENE = Dataset("scene", CUBE.reshape(256, 12).T, Layout(wavelengths=WAVES))
+RNG = np.random.default_rng(0)
 QUICK = ("--ranks", "4,2", "--max-iter", 3, "--tol", 0, "--no-report", "-q")
 PLACE = {"crs": "EPSG:32633", "transform": rasterio.Affine(30, 0, 500000, 0, -30, 4000000)}
 
@@ -187,10 +189,62 @@ def test_apply_refuses_other_features(tmp_path):
     assert "X has other bands: 12 of 12 differ" in said
     negative = np.where(np.median(CUBE) > CUBE, -CUBE, CUBE)
     np.save(tmp_path / "b.npy", negative)
-    assert "--allow-negative" in refuse("apply", tmp_path / "plain", tmp_path / "b.npy", *out)
+    said = refuse("apply", tmp_path / "plain", tmp_path / "b.npy", *out)
+    assert said.endswith("or code them as they are, as noise, with --allow-negative.")
     run("apply", tmp_path / "plain", tmp_path / "b.npy", "--allow-negative", *out)
     assert "is not empty" in refuse("apply", tmp_path / "plain", tmp_path / "a.npy", *out)
     assert "no folder" in refuse("apply", tmp_path / "none", tmp_path / "a.npy")
+
+
+def test_apply_takes_the_bands_of_the_run(tmp_path):
+    def marked(name, bad, cube=CUBE):
+        path, flags = tmp_path / name, [int(k not in bad) for k in range(1, 13)]
+        envi.save_image(str(path), cube, metadata={"bbl": flags, "data ignore value": -1})
+        return path
+
+    out = ("-o", tmp_path / "out")
+    run("fit", marked("a.hdr", [3]), *QUICK, "-o", tmp_path / "r")
+    run("apply", tmp_path / "r", marked("b.hdr", [5, 6]), *out)
+    f = Factorization.load(tmp_path / "r/factors.npz")
+    assert f.layout.bands.tolist() == [1, 2, *range(4, 13)]
+    empty = CUBE.copy()
+    empty[..., 6] = -1
+    said = refuse("apply", tmp_path / "r", marked("c.hdr", [], empty), "--overwrite", *out)
+    assert "bad or without data in" in said
+    assert ": 7; leave them out" in said
+    run("fit", marked("d.hdr", []), *QUICK, "-o", tmp_path / "whole")
+    said = refuse("apply", tmp_path / "whole", tmp_path / "b.hdr", "--overwrite", *out)
+    assert ": 5, 6; keep them with --bad-bands none" in said
+    run("apply", tmp_path / "whole", tmp_path / "b.hdr", "--bad-bands", "none", "--overwrite", *out)
+
+
+def test_apply_to_columns_in_another_order(tmp_path):
+    table = pd.DataFrame(RNG.random((20, 5)), columns=list("abcde"))
+    table.to_csv(tmp_path / "a.csv", index=False)
+    table[list("cabed")].to_csv(tmp_path / "b.csv", index=False)
+    run("fit", tmp_path / "a.csv", *QUICK, "-o", tmp_path / "r")
+    for name in "ab":
+        said = run("apply", tmp_path / "r", tmp_path / f"{name}.csv", "-o", tmp_path / name)
+        assert ("order of the run" in said.stderr) == (name == "b")
+    a, b = ((tmp_path / name / "codes-layer-1.csv").read_text() for name in "ab")
+    assert a == b
+
+
+def test_apply_to_a_data_set_refuses_what_it_is_not_asked(tmp_path):
+    run("fit", "dataset:simulated", *QUICK, "-o", tmp_path / "r")
+    given = ("dataset:simulated", "--rows", "samples", "-o", tmp_path / "out")
+    assert "knows how it is read; leave out --rows" in refuse("apply", tmp_path / "r", *given)
+
+
+def test_what_is_missing_is_named_before_a_folder_that_is_there(tmp_path):
+    path = save(tmp_path / "a.npy", CUBE)
+    run("fit", path, *QUICK, "-o", tmp_path / "r")
+    out = ("-o", tmp_path / "r")
+    assert "no folder" in refuse("apply", tmp_path / "none", path, *out)
+    assert "no file" in refuse("apply", tmp_path / "r", tmp_path / "none.npy", *out)
+    for option in ("--truth", "--fix-W"):
+        assert "none.mat" in refuse("fit", path, *QUICK, option, tmp_path / "none.mat", *out)
+    assert "is not empty" in refuse("fit", path, *QUICK, *out)
 
 
 def test_apply_to_partly_observed_pixels(tmp_path):
@@ -287,6 +341,21 @@ def test_info_reads_a_large_file_in_blocks(tmp_path):
 )
 def test_sentences_in_the_words_of_the_command_line(said, meant):
     assert as_options(said) == meant
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "bad_bands.npy is not a file of NumPy's.",
+        "There is no file my bad_bands.npy, tol/x.npy or data/tol.",
+        r"There is no folder C:\tol\x or C:\tol.",
+        "scan.max_iter has 3 dimensions.",
+        "There is no variable 'weights=3' or \"tol\".",
+        "There is no file 'data/max_iter=5.npy' or runs/tol=3.",
+    ],
+)
+def test_names_of_files_and_variables_stay_as_they_are(said):
+    assert as_options(said) == said
 
 
 def test_a_value_for_missing_data_is_recognised(tmp_path):

@@ -243,6 +243,7 @@ def test_the_estimator(client, X):
     assert a.n_features_in_ == 12
 
 
+@pytest.mark.filterwarnings("ignore:Pixels that lack some bands")
 @pytest.mark.parametrize("holes", [False, True])
 def test_cubes_of_xarray(client, holes):
     xr = pytest.importorskip("xarray")

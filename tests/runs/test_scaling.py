@@ -51,3 +51,18 @@ def test_unknown():
 def test_counts_are_not_negative(how, kind):
     with pytest.raises(ValueError, match="is for counts, but the data go down to -3"):
         scaled(kind(np.array([[1.0, -3.0], [2.0, 0.0]])), how)
+
+
+@pytest.mark.parametrize("how", ["log", "tfidf", "unit"])
+def test_missing_entries_count_for_nothing(how):
+    gaps, known = COUNTS.copy(), COUNTS.copy()
+    gaps[::4, ::3], known[::4, ::3] = np.nan, 0
+    found = scaled(gaps, how)
+    np.testing.assert_array_equal(np.isnan(found), np.isnan(gaps))
+    np.testing.assert_allclose(np.nan_to_num(found), scaled(known, how), atol=1e-14)
+
+
+@pytest.mark.parametrize("how", ["log", "tfidf"])
+def test_counts_with_gaps_are_not_negative(how):
+    with pytest.raises(ValueError, match="the data go down to -3"):
+        scaled(np.array([[np.nan, -3.0], [2.0, 0.0]]), how)

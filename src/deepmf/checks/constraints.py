@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from deepmf.checks.promise import close, promise, untouched
+from deepmf.checks.promise import close, kind_of, promise, untouched
 from deepmf.constraints import Constraint
 from deepmf.quadratic import Array
 
@@ -47,6 +47,7 @@ def check_constraint(
     >>> from deepmf.checks import check_constraint
     >>> check_constraint(Simplex())
     """
+    kind_of("constraint", constraint, Constraint)
     rng = np.random.default_rng(random_state)
     for M in _matrices(shape, rng):
         _nearest(constraint, M, rng)
@@ -110,9 +111,7 @@ def _declared(constraint: Constraint, M: Array) -> None:
     if constraint.nonnegative:
         promise(P.min() >= 0, constraint, "nonnegative is true, but a projection is not.")
     if constraint.bounded:
-        far = np.abs(constraint.project(1e8 * M)).max()
-        promise(
-            far <= 1e6, constraint, f"bounded is true, but a projection has an entry {far:.3g}."
-        )
+        near, far = (np.abs(constraint.project(size * M)).max() for size in (1e8, 1e12))
+        promise(far <= 10 * near, constraint, f"bounded is true, but an entry is {far:.3g}.")
     short = constraint.project(M.astype(np.float32))
     promise(short.dtype == np.float32, constraint, f"float32 is projected to {short.dtype}.")

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from deepmf.checks.promise import promise
+from deepmf.checks.promise import kind_of, promise
 from deepmf.losses import Loss
 from deepmf.quadratic import Array, Quadratic
 from deepmf.state import DataProducts, State
@@ -43,6 +43,7 @@ def check_loss(loss: Loss, random_state: int = 0) -> None:
     >>> from deepmf.checks import check_loss
     >>> check_loss(DataCentric(0.3))
     """
+    kind_of("loss", loss, Loss)
     promise(
         loss.joint and loss.consistent,
         loss,

@@ -32,7 +32,7 @@ def check_panels(data: Any, X: Array, rtol: float = 1e-8) -> None:
     X : array
         The same numbers, nonnegative, at least 4 x 8.
     rtol : float
-        Largest difference, relative to the largest entry.
+        Largest difference, relative to the largest entry; for data of float32 give 1e-3.
 
     Raises
     ------
@@ -48,6 +48,8 @@ def check_panels(data: Any, X: Array, rtol: float = 1e-8) -> None:
     >>> check_panels(sparse.csc_array(X), X)
     """
     X = np.asarray(X, dtype=float)
+    if X.ndim != 2 or X.shape[0] < 4 or X.shape[1] < 8:
+        raise ValueError(f"X must be a matrix of at least 4 x 8, got shape {X.shape}.")
     with as_panels(check_matrix(data, sparse_ok=True)) as ours, as_panels(X) as plain:
         _same_facts(ours, plain, rtol)
         _same_updates(ours, plain, rtol)

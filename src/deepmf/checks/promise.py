@@ -10,6 +10,14 @@ from numpy.typing import ArrayLike, NDArray
 from deepmf.parameters import Parametrized
 
 
+def kind_of(what: str, thing: Any, kind: type) -> None:
+    """Refuse what is not an object of the kind that is checked, such as a name or a class."""
+    if not isinstance(thing, kind):
+        raise TypeError(
+            f"{what} must be an object of a subclass of deepmf's {kind.__name__}, got {thing!r}."
+        )
+
+
 def promise(kept: Any, thing: Any, sentence: str) -> None:
     """Raise an AssertionError that begins with the thing's name, unless the promise is kept."""
     if not kept:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from deepmf.checks.promise import close, promise, untouched
+from deepmf.checks.promise import close, kind_of, promise, untouched
 from deepmf.constraints import Constraint, Nonnegative
 from deepmf.regularizers import Regularizer
 
@@ -44,6 +44,7 @@ def check_regularizer(
     >>> from deepmf.checks import check_regularizer
     >>> check_regularizer(MinVolume())
     """
+    kind_of("regularizer", regularizer, Regularizer)
     rng = np.random.default_rng(random_state)
     constraint = constraint or regularizer.natural_set or Nonnegative()
     for _ in range(5):
@@ -59,7 +60,7 @@ def check_regularizer(
                 f"from one point to another the penalty changes by {rise:.6g} and the quadratic "
                 f"by less, {above:.6g}; it must lie above.",
             )
-        _touches(regularizer, M + 0.1, rng)
+        _touches(regularizer, constraint.project(0.9 * M + 0.1 * M.mean()), rng)
         if regularizer.separable:
             parts = [float(regularizer.value(M[:, [j]])) for j in range(shape[1])]
             promise(
@@ -75,9 +76,9 @@ def check_regularizer(
 
 
 def _touches(regularizer: Regularizer, M: np.ndarray, rng: np.random.Generator) -> None:
-    """Equal slopes, by central differences away from the set's boundary."""
+    """Equal slopes at an inner point of a convex set, by central differences."""
     q, h = regularizer.majorize(M), 1e-6
-    E = rng.standard_normal(M.shape)
+    E = M * rng.standard_normal(M.shape)  # nonnegative points stay so
     slope = (regularizer.value(M + h * E) - regularizer.value(M - h * E)) / (2 * h)
     ours = float(np.sum(q.gradient(M) * E))
     promise(

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from deepmf.checks.promise import close, promise, untouched
+from deepmf.checks.promise import close, kind_of, promise, untouched
 from deepmf.constraints import Constraint, Nonnegative, Simplex, Unconstrained
 from deepmf.quadratic import Array, Quadratic
 from deepmf.solvers import Solver
@@ -39,6 +39,7 @@ def check_solver(solver: Solver, random_state: int = 0) -> None:
     >>> from deepmf.checks import check_solver
     >>> check_solver(HALS())
     """
+    kind_of("solver", solver, Solver)
     rng = np.random.default_rng(random_state)
     sets: list[Constraint] = [Nonnegative(), Unconstrained(), Simplex()]
     sets = [c for c in sets if solver.objection(c) is None]

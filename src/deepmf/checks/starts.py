@@ -7,10 +7,13 @@ from scipy import sparse
 
 from deepmf.checks.promise import close, promise
 from deepmf.init import Start
+from deepmf.names import resolve_start
 from deepmf.panels import as_panels
 
 
-def check_start(start: Start, shape: tuple[int, int] = (12, 40), random_state: int = 0) -> None:
+def check_start(
+    start: Start | str, shape: tuple[int, int] = (12, 40), random_state: int = 0
+) -> None:
     """Check a start on random mixtures of columns.
 
     It gives one column per component, finite and not all zero; the same ones for the same seed,
@@ -18,8 +21,8 @@ def check_start(start: Start, shape: tuple[int, int] = (12, 40), random_state: i
 
     Parameters
     ----------
-    start : callable
-        ``start(panels, rank, rng) -> W``.
+    start : callable or str
+        ``start(panels, rank, rng) -> W``, or the name of one of deepmf's own.
     shape : (int, int)
         Of the data.
     random_state : int
@@ -36,6 +39,7 @@ def check_start(start: Start, shape: tuple[int, int] = (12, 40), random_state: i
     >>> from deepmf.init import snpa
     >>> check_start(snpa)
     """
+    start = resolve_start(start)
     rng = np.random.default_rng(random_state)
     m, n = shape
     X = rng.random((m, 5)) @ rng.dirichlet(np.full(5, 0.3), n).T + 0.01 * rng.random(shape)

@@ -43,9 +43,13 @@ def apply(
     with sentences():
         from deepmf.runs.apply import apply as apply_run
         from deepmf.runs.apply import save_applied
+        from deepmf.runs.config import Config
         from deepmf.runs.folder import check_free, new_folder
+        from deepmf.runs.store import check_run
 
         path = absolute(data)
+        check_run(run)
+        Config(path).check_data()
         check_free(out, overwrite, [run, *([] if path.startswith("dataset:") else [path])])
         answers = vars(reading_of(given))
         done = apply_run(run, path, answers, given["weights"], given["allow_negative"])

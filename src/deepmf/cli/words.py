@@ -8,6 +8,9 @@ from collections.abc import Callable
 from typing import Any
 
 _VALUE = r"'[^']*'|[-+]?\w[\w.+-]*\w|[-+]?\w"
+_BEFORE = r"""(?<![\w'"/\\.-])"""
+_AFTER = r"""(?![\w'"/\\=-]|\.\w)"""
+"""What a setting stands between: no part of a file's name, and nothing that is quoted."""
 _CLIP = re.compile(r"[Cc]lip them with (?:np\.maximum\(X, 0\)|X\.maximum\(0\)|X\.clip\(0\))")
 
 
@@ -46,9 +49,9 @@ def _changes() -> list[tuple[re.Pattern[str], str | Callable[[re.Match[str]], st
     return [
         (_CLIP, "Set them to zero in the file"),
         (re.compile(rf"(?<![\w-])({'|'.join(models)})\(([^()]*)\)"), model),
-        (re.compile(rf"(?<![\w-])({'|'.join(flags)})=({_VALUE})"), assigned),
+        (re.compile(rf"{_BEFORE}({'|'.join(flags)})=({_VALUE})"), assigned),
         (
-            re.compile(rf"(?<![\w'-])({'|'.join(plain)})(?![\w'=-])"),
+            re.compile(rf"{_BEFORE}({'|'.join(plain)}){_AFTER}"),
             lambda found: flags[found[1]].partition("/")[0],
         ),
     ]

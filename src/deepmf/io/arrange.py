@@ -22,6 +22,9 @@ from deepmf.layout import Layout
 from deepmf.mixture import FRACTIONS, SPECTRA, Mixture, mixture
 from deepmf.stored import Stored, as_stored
 
+KEEPS = "--weights observed keeps them"
+"""What a note says of pixels that were left out though some of their bands are there."""
+
 _PLAIN = Layout()
 _SURELY_FINE = 10**6
 _EMPTY = 100
@@ -342,12 +345,13 @@ def _scene(
 def _good(m: int, reading: Reading, bad: Any) -> NDArray[np.bool_]:
     """Bands that neither the file nor the user calls bad."""
     good = np.ones(m, dtype=bool)
-    if reading.bad_bands == "none":
-        return good
+    said = reading.bad_bands
+    if said is not None and said.partition(",")[0] == "none":
+        bad, said = None, said.partition(",")[2] or None
     if bad is not None:
         good &= ~np.asarray(bad, dtype=bool)
-    if reading.bad_bands is not None:
-        good[band_numbers(reading.bad_bands, m) - 1] = False
+    if said is not None:
+        good[band_numbers(said, m) - 1] = False
     return good
 
 
@@ -437,7 +441,7 @@ def _kept(
             f"{partly.sum()} of {n}."
         )
     if lacking.any():
-        how, way = ("kept", "") if gaps else ("left out", "; --weights observed keeps them")
+        how, way = ("kept", "") if gaps else ("left out", f"; {KEEPS}")
         notes.append(f"Pixels that lack some bands, {how}: {lacking.sum()} of {n}{way}.")
     valid = ~seen.empty if gaps else ~(seen.empty | lacking)
     missing = nodata if gaps and not ordinary and partly.any() else None

@@ -40,7 +40,7 @@ class Reading:
         A text, CSV or ``.npy`` file with one wavelength per band.
     bad_bands : str
         Bands to leave out, numbered from 1: ``"1-3,103,148-166"``; ``"none"`` keeps those that the
-        file itself marks.
+        file itself marks, and ``"none,1-3"`` leaves out these alone.
     nodata : float
         The value of pixels without data, in all their bands.
     features, samples : path

@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deepmf.dataset import Dataset
-from deepmf.io.arrange import Rows
+from deepmf.foreign import as_numpy
+from deepmf.io.arrange import KEEPS, Rows
 from deepmf.io.base import Reading, need
 from deepmf.layout import Layout
 from deepmf.remarks import warn
@@ -40,8 +41,8 @@ def kind_of(X: Any) -> Kind:
 def as_dataset(X: Any, rows: Rows = "samples", weights: Any = None) -> Dataset | None:
     """The data set that an object is; None for matrices and tables.
 
-    ``rows`` says what those of a DataArray are whose dimensions' names tell nothing. With weights
-    "observed", pixels of a cube that lack some of their bands are kept.
+    ``rows`` says what those of a DataArray are whose dimensions' names tell nothing. With
+    weights, pixels of a cube that lack some of their bands are kept.
     """
     match kind_of(X):
         case "deepmf":
@@ -53,12 +54,35 @@ def as_dataset(X: Any, rows: Rows = "samples", weights: Any = None) -> Dataset |
         case "xarray":
             from deepmf.io.dataarrays import from_dataarray
 
-            return from_dataarray(X, Reading(rows=rows, gaps=isinstance(weights, str)))
+            return from_dataarray(X, Reading(rows=rows, gaps=weights is not None))
     return None
 
 
-def as_columns(X: Any, weights: Any = None) -> tuple[Any, Layout]:
-    """The matrix that an object is, its columns being samples, and what is known of it."""
+def say_left_out(X: Any, data: Dataset) -> None:
+    """Warn of pixels of a cube that were left out though some of their bands are there."""
+    if kind_of(X) == "xarray":
+        for note in data.notes:
+            if KEEPS in note:
+                warn(note.replace("--weights observed", "weights='observed'"))
+
+
+def weights_within(data: Dataset, weights: Any, samples: Literal["columns", "rows"]) -> Any:
+    """Weights of the bands and pixels that a data set has, where they are of its whole cube."""
+    layout, shape = data.layout, np.shape(weights)
+    if weights is None or isinstance(weights, str) or len(shape) != 2:
+        return weights
+    at = 1 if samples == "columns" else 0
+    valid, bands = layout.valid, layout.bands
+    if valid is not None and shape[at] == valid.size:
+        kept = np.flatnonzero(valid.ravel(order=layout.order))
+        weights = np.take(as_numpy(weights), kept, axis=at)
+    if bands is not None and shape[1 - at] == layout.header["all_bands"]:
+        weights = np.take(as_numpy(weights), bands - 1, axis=1 - at)
+    return weights
+
+
+def as_columns(X: Any, weights: Any = None) -> tuple[Any, Layout, Any]:
+    """The matrix that an object is, its columns being samples, what is known of it, and weights."""
     if kind_of(X) == "pandas":
         check_table(X)
         rows, columns = X.shape
@@ -67,8 +91,13 @@ def as_columns(X: Any, weights: Any = None) -> tuple[Any, Layout]:
             f"columns as samples. If its rows are samples, use DeepMF or pass X.T.to_numpy(); if "
             f"not, pass X.to_numpy() to say so."
         )
+        if not all(isinstance(dtype, np.dtype) and dtype.kind in "buif" for dtype in X.dtypes):
+            return X.to_numpy(dtype=float, na_value=np.nan), Layout(), weights
     data = as_dataset(X, "features", weights)
-    return (X, Layout()) if data is None else (data.X, data.layout)
+    if data is None:
+        return X, Layout(), weights
+    say_left_out(X, data)
+    return data.X, data.layout, weights_within(data, weights, "columns")
 
 
 def check_table(X: Any) -> None:
@@ -112,6 +141,7 @@ def components_as(kind: Kind, components: NDArray, layout: Layout, names: Sequen
     if kind == "xarray":
         header = layout.header
         (band,) = set(header["dims"]) - set(header["samples"])
+        band = "feature" if band == "component" else band  # of maps that a fit gave
         coords: dict[str, Any] = {"component": list(names)}
         if layout.features is not None:
             coords[band] = layout.features
@@ -155,21 +185,7 @@ def check_same_features(new: Layout, fitted: Layout, shape: tuple[int, int], cou
     """Refuse data whose features are not those of the fit, saying what differs."""
     expected = "but the model was fitted to"
     if new.features is not None and fitted.features is not None:
-        given, known = new.features.tolist(), fitted.features.tolist()
-        if given == known:
-            return
-        order = "Put them in the order of factorization_.layout.features"
-        if sorted(given) == sorted(known):
-            raise ValueError(
-                f"X has the features of the fit in another order. {order}; for AnnData, "
-                f"adata[:, model.feature_names_in_]."
-            )
-        lost, extra = _less(known, given), _less(given, known)
-        parts = [f"lacks {lost}" if lost else "", f"has {extra} beyond it" if extra else ""]
-        differs = " and ".join(filter(None, parts)) or "repeats some"
-        raise ValueError(
-            f"X has other features than the fit, which had {count}: it {differs}. {order}."
-        )
+        _check_names(new.features.tolist(), fitted.features.tolist(), count)
     if shape[0] != count:
         raise ValueError(f"X has {shape[0]} features, {expected} {count}.")
     if new.wavelengths is not None and fitted.wavelengths is not None:
@@ -180,6 +196,24 @@ def check_same_features(new: Layout, fitted: Layout, shape: tuple[int, int], cou
                 f"X has other bands: {int(off.sum())} of {count} differ, first band {k + 1} at "
                 f"{new.wavelengths[k]:g} nm, {expected} {fitted.wavelengths[k]:g} nm."
             )
+
+
+def _check_names(given: list[str], known: list[str], count: int) -> None:
+    """Refuse names of features that are not those of the fit, in its order."""
+    if given == known:
+        return
+    order = "Put them in the order of factorization_.layout.features"
+    if sorted(given) == sorted(known):
+        raise ValueError(
+            f"X has the features of the fit in another order. {order}; for AnnData, "
+            f"adata[:, model.feature_names_in_]."
+        )
+    lost, extra = _less(known, given), _less(given, known)
+    parts = [f"lacks {lost}" if lost else "", f"has {extra} beyond it" if extra else ""]
+    differs = " and ".join(filter(None, parts)) or "repeats some"
+    raise ValueError(
+        f"X has other features than the fit, which had {count}: it {differs}. {order}."
+    )
 
 
 def _less(these: list[str], those: list[str]) -> str:

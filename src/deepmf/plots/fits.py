@@ -8,6 +8,7 @@ import numpy as np
 from scipy import sparse
 
 from deepmf.factorization import Factorization
+from deepmf.io.arrange import Rows
 from deepmf.io.containers import as_dataset
 from deepmf.stored import Stored, as_stored
 
@@ -31,7 +32,10 @@ def fit_of(given: Factorization | DeepMF) -> Factorization:
 def data_of(given: Factorization | DeepMF, X: Any) -> Any:
     """X as the factorization sees it, columns being samples; an estimator is given them as rows."""
     columns = isinstance(given, Factorization)
-    data = as_dataset(X, "features" if columns else "samples")
+    rows: Rows = "features" if columns else "samples"
+    data = as_dataset(X, rows, "observed")
+    if data is not None and data.X.shape[1] != fit_of(given).H[0].shape[1]:
+        data = as_dataset(X, rows)  # the fit left out pixels of which some bands are missing
     if data is not None:
         return data.X
     M: Any = as_stored(X) if columns else X

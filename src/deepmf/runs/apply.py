@@ -16,13 +16,15 @@ from deepmf.factorization import Factorization
 from deepmf.io import Reading, format_of
 from deepmf.io.arrange import mixture_of
 from deepmf.io.containers import check_same_features
+from deepmf.layout import Layout
 from deepmf.plots.residual import relative_residual, squared_residuals
 from deepmf.runs.config import Config
 from deepmf.runs.execute import facts, open_data
 from deepmf.runs.run import Run
 from deepmf.runs.scaling import scaled
 from deepmf.runs.store import check_space, load_run, write_samples
-from deepmf.validation import check_matrix, check_sign
+from deepmf.stored import Stored
+from deepmf.validation import check_matrix
 
 _OF_FEATURES = ("wavelengths", "bad_bands", "nodata", "features")
 _OF_FILES = ("variable", "rows", "bands", "order", "index", "drop")
@@ -68,16 +70,22 @@ def apply(
     config = Config.from_toml(folder / "config.toml")
     weights = config.fit.get("weights") if weights is None else weights
     began = time.perf_counter()
-    reading = Reading()
-    if not path.startswith("dataset:"):
-        reading = _reading(run, config, path, answers or {})
+    reading = _reading(run, config, path, answers or {})
     data = open_data(Config(path, reading=reading, fit={"weights": weights}))
     f, m = run.f, len(run.f.W[0])
+    _check_bands(data.layout, f.layout, data.X.shape[0], m, path)
+    data = _in_order(data, f.layout)
     check_same_features(data.layout, f.layout, data.X.shape, m)
     data = _scaled(run, data, config.scale)
     allow = config.fit.get("allow_negative") if allow_negative is None else allow_negative
     if f.problem.nonnegative and not allow:
-        check_sign(check_matrix(data.X, sparse_ok=True, weights=weights))
+        least = float(check_matrix(data.X, sparse_ok=True, weights=weights).min())
+        if least < 0:
+            raise ValueError(
+                f"{path} has negative values, down to {least:.6g}, but both factors of layer 1 are "
+                f"nonnegative: set them to zero in the file, or code them as they are, as noise, "
+                f"with allow_negative=True."
+            )
     codes = f.encode(data, weights=weights)
     header = {**data.layout.header, **_spectra(f)}
     f = replace(f, H=[codes, *f.H[1:]], layout=replace(data.layout, header=header))
@@ -109,14 +117,52 @@ def save_applied(folder: Path, applied: Applied) -> None:
 
 def _reading(run: Run, config: Config, path: str, answers: Mapping[str, Any]) -> Reading:
     """As the run's data were read, with the bands that the run has."""
+    answers = {name: value for name, value in answers.items() if value is not None}
+    if path.startswith("dataset:"):
+        return Reading(**answers)
     layout = run.f.layout
     same = format_of(path).name == layout.header.get("format")
     kept = (*_OF_FEATURES, *_OF_FILES) if same else _OF_FEATURES
     reading = Reading(**{name: getattr(config.reading, name) for name in kept})
     if layout.bands is not None:
         left = np.setdiff1d(np.arange(1, layout.header["all_bands"] + 1), layout.bands)
-        reading = reading.but(bad_bands=",".join(map(str, left)))
-    return reading.but(**{name: value for name, value in answers.items() if value is not None})
+        reading = reading.but(bad_bands=",".join(["none", *map(str, left)]))
+    return reading.but(**answers)
+
+
+def _check_bands(new: Layout, fitted: Layout, found: int, count: int, path: str) -> None:
+    """Refuse a scene of which bands are left out that the run has."""
+    bands, known = (
+        np.arange(1, number + 1) if layout.bands is None else layout.bands
+        for layout, number in ((new, found), (fitted, count))
+    )
+    same = new.header.get("all_bands", found) == fitted.header.get("all_bands", count)
+    lost = np.setdiff1d(known, bands)
+    if same and len(lost):
+        some = ", ".join(map(str, lost[:8])) + (f" and {len(lost) - 8} more" * (len(lost) > 8))
+        way = "" if fitted.bands is not None else "keep them with --bad-bands none, or "
+        raise ValueError(
+            f"Bands of the run are bad or without data in {path}: {some}; {way}leave them out of a "
+            f"new fit, or choose other data."
+        )
+
+
+def _in_order(data: Dataset, fitted: Layout) -> Dataset:
+    """A table's features in the order of the run, where they are the same."""
+    new = data.layout
+    if new.features is None or fitted.features is None or new.kind != "table":
+        return data
+    given, known = new.features.tolist(), fitted.features.tolist()
+    if given == known or sorted(given) != sorted(known) or len(set(known)) < len(known):
+        return data
+    place = {name: k for k, name in enumerate(given)}
+    order = np.array([place[name] for name in known])
+    X = np.asarray(data.X) if isinstance(data.X, Stored) else data.X
+    X = (X.tocsr() if hasattr(X, "tocsr") else X)[order]
+    parts = {"features": new.features, "wavelengths": new.wavelengths, "bands": new.bands}
+    there = {name: part[order] for name, part in parts.items() if part is not None}
+    notes = [*data.notes, "Features are put into the order of the run."]
+    return Dataset(data.name, X, replace(new, **there), notes=notes)
 
 
 def _spectra(f: Factorization) -> dict[str, Any]:

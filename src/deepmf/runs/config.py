@@ -71,11 +71,13 @@ class Config:
         return [file for file in named if file and not file.startswith("dataset:")]
 
     def check_data(self) -> None:
-        """Refuse settings without data, or with those of a file that is not there."""
+        """Refuse settings without data, or with files that are not there."""
         if not self.path:
             raise ConfigError("No data are given: name a file, or dataset:simulated.")
-        if not self.path.startswith("dataset:") and not Path(self.path).exists():
-            raise FileNotFoundError(f"There is no file {self.path!r}.")
+        known = (truth_file(file) for file in (*self.truth, self.fixed) if file)
+        for file in (self.path, *known):
+            if not file.startswith("dataset:") and not Path(file).exists():
+                raise FileNotFoundError(f"There is no file {file!r}.")
 
     def to_toml(self) -> str:
         """The text of a file that `from_toml` understands; ``None`` is left out."""

@@ -20,7 +20,7 @@ SCALES = {
 
 
 def scaled(X: Any, how: str | None, by: Mapping[str, Any] | None = None) -> Any:
-    """X scaled in one of the ways of `SCALES`; sparse stays sparse.
+    """X scaled in one of the ways of `SCALES`; sparse stays sparse, and NaN (missing) NaN.
 
     Parameters
     ----------
@@ -50,7 +50,9 @@ def measured(X: Any, how: str | None) -> dict[str, Any]:
         totals = _sums(_counts(X, how))
         return {"middle": float(np.median(totals[totals > 0])) if np.any(totals > 0) else 1.0}
     if how == "tfidf":
-        present = np.asarray((_counts(X, how) != 0).sum(axis=1)).ravel()
+        X, thin = _counts(X, how), sparse.issparse(X)
+        there = X != 0 if thin else (X != 0) & ~np.isnan(X)
+        present = np.asarray(there.sum(axis=1)).ravel()
         return {"rows": (np.log((1 + X.shape[1]) / (1 + present)) + 1).tolist()}
     return {}
 
@@ -60,16 +62,23 @@ def _counts(X: Any, how: str) -> Any:
     X = np.asarray(X) if isinstance(X, Stored) else X
     if how not in SCALES:
         raise ValueError(f"scale must be one of {', '.join(SCALES)}, got {how!r}.")
-    if how != "unit" and X.min() < 0:
+    if how == "unit":
+        return X
+    thin = sparse.issparse(X)
+    least = float(X.min() if thin else np.fmin.reduce(X, axis=None))
+    if least < 0:
         raise ValueError(
-            f"scale {how!r} is for counts, but the data go down to {float(X.min()):.6g}; clip them "
-            f"or scale them otherwise."
+            f"scale {how!r} is for counts, but the data go down to {least:.6g}; clip them or scale "
+            f"them otherwise."
         )
     return X
 
 
 def _sums(X: Any) -> Array:
-    return np.asarray(X.sum(axis=0), dtype=np.float64).ravel()
+    """Of the columns, over what is observed of them."""
+    thin = sparse.issparse(X)
+    sums = X.sum(axis=0) if thin else np.nansum(X, axis=0)
+    return np.asarray(sums, dtype=np.float64).ravel()
 
 
 def _nonzero(v: Array) -> Array:

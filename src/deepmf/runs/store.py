@@ -62,8 +62,8 @@ def check_space(folder: Path, f: Factorization) -> None:
         )
 
 
-def load_run(folder: Path) -> Run:
-    """What `save_run` wrote."""
+def check_run(folder: Path) -> None:
+    """Refuse a folder that is not there or holds no run."""
     if not folder.is_dir():
         raise FileNotFoundError(f"There is no folder {str(folder)!r}.")
     if not (folder / "factors.npz").is_file():
@@ -71,6 +71,11 @@ def load_run(folder: Path) -> Run:
             f"{str(folder)!r} is not a run of deepmf: it has no factors.npz. "
             f"Make one with deepmf fit DATA -o {folder}."
         )
+
+
+def load_run(folder: Path) -> Run:
+    """What `save_run` wrote."""
+    check_run(folder)
     f = Factorization.load(folder / "factors.npz")
     try:
         summary = json.loads((folder / "summary.json").read_text(encoding="utf-8"))

@@ -592,6 +592,7 @@ def test_scan_takes_settings_from_a_file(mixture, tmp_path):
     )
     assert len(said.stdout.strip().splitlines()) == 1
     (tmp_path / "h.toml").write_text(text.replace("[fit]", 'fixed = "w.npz"\n[fit]'))
+    np.savez(tmp_path / "w.npz", W=np.ones((3, 1)))
     said = refuse("scan", "--config", tmp_path / "h.toml", "--ranks", "2-3", "-o", tmp_path / "b")
     assert "cannot hold components" in said
 

@@ -56,7 +56,7 @@ def test_names_of_pictures_and_layers(of_scene, faces):
         plot_pictures(faces[1], 1, names=["a", "b"])
     with says("1 names were given for 4 components"):
         plot_hierarchy(of_scene, names=[None, ["a"]])
-    with says("names has 4 lists, but there are 3 layers"):
+    with says("4 lists of names were given for 3 layers"):
         plot_hierarchy(of_scene, names=[None] * 4)
 
 

@@ -25,8 +25,8 @@ from dask.distributed import Client, LocalCluster
 from distributed.comm.tcp import TCP
 
 from deepmf import FastProjectedGradient, Nonnegative, factorize
-from deepmf.panels import Coding, crew, placement
-from deepmf.threads import limit_threads
+from deepmf._utils.threads import limit_threads
+from deepmf.data.panels import Coding, crew, placement
 
 from . import machine
 

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from deepmf import FastProjectedGradient, Nonnegative, factorize
-from deepmf.panels import Coding
+from deepmf.data.panels import Coding
 
 from . import machine
 from .data import scene
@@ -26,10 +26,10 @@ from .data import scene
 try:
     import torch
 
-    from deepmf.panels import tensor_data
-    from deepmf.panels.cuda import Pass
-    from deepmf.panels.tensor_data import TensorData
-    from deepmf.panels.tensors import TensorPanels
+    from deepmf.data.gpu.kernels import Pass
+    from deepmf.data.gpu.panels import TensorPanels
+    from deepmf.data.gpu.tensor import TensorData
+    from deepmf.data.panels import tensor_data
 except ImportError as error:
     raise SystemExit(f"There is nothing to measure with: {error}") from None
 

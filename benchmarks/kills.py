@@ -22,7 +22,7 @@ import numpy as np
 from scipy import sparse
 
 from deepmf import Checkpoint, Factorization, MinVolume, factorize
-from deepmf.stored import Stored
+from deepmf.data.on_disk import Stored
 
 _LONGEST = 0.35
 """Longest time in seconds from the moment a process is at work to its end."""

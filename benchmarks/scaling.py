@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from deepmf.threads import limit_threads, thread_count
+from deepmf._utils.threads import limit_threads, thread_count
 
 from .data import MATERIALS, scene
 from .floor import Floor, gemm_rate, read_rate

@@ -11,8 +11,8 @@ from collections.abc import Callable
 
 import numpy as np
 
+from deepmf.data.panels import DensePanels
 from deepmf.init import hierarchical, nndsvd, snpa
-from deepmf.panels import DensePanels
 
 from .data import faces, scene
 from .measure import Result, Row, Size, case, progress, seconds, timed

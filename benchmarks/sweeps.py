@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.decomposition import NMF
 
 from deepmf import factorize
-from deepmf.threads import thread_count
+from deepmf._utils.threads import thread_count
 
 from .data import MATERIALS, Array, scene, scene_source
 from .floor import Floor, gemm_rate, read_rate

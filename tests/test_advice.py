@@ -18,7 +18,7 @@ from deepmf import (
     factorize,
 )
 from deepmf.datasets import simulated_scene
-from deepmf.problem import build_problem
+from deepmf.fitting.problem import build_problem
 
 FREE, SCALED = Nonnegative(), Simplex()
 

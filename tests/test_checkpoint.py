@@ -25,8 +25,8 @@ from deepmf import (
     factorize,
     files,
 )
-from deepmf.fit import InterruptedWarning
-from deepmf.stored import Stored
+from deepmf.data.on_disk import Stored
+from deepmf.fitting.fit import InterruptedWarning
 
 
 def data(m=9, n=60, seed=0):

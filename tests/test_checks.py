@@ -37,8 +37,8 @@ from deepmf.checks import (
     check_solver,
     check_start,
 )
+from deepmf.data.panels import DataProducts, DensePanels, Foreign, Stored
 from deepmf.init import hierarchical, nndsvd, random, snpa
-from deepmf.panels import DataProducts, DensePanels, Foreign, Stored
 
 X = np.random.default_rng(0).random((6, 20))
 

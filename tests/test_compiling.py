@@ -6,7 +6,7 @@ import time
 
 from numba import njit
 
-from deepmf.compiling import clock, told
+from deepmf._utils.compile_clock import clock, told
 
 
 def test_compilation_is_told_and_does_not_count():

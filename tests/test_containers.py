@@ -14,8 +14,8 @@ import xarray as xr
 from scipy import sparse
 
 from deepmf import DeepMF, Factorization, factorize, scan
-from deepmf.dataset import Dataset
-from deepmf.layout import Layout
+from deepmf.data.dataset import Dataset
+from deepmf.data.layout import Layout
 from deepmf.plots import relative_residual
 
 pytestmark = pytest.mark.filterwarnings("ignore:Pixels that lack some bands")
@@ -300,7 +300,7 @@ def test_libraries_are_loaded_only_for_their_objects():
     code = (
         "import sys, numpy as np, deepmf; X = np.eye(4) + 1\n"
         "deepmf.DeepMF(2, max_iter=1, tol=0).fit(X).transform(X)\n"
-        "from deepmf.dataset import Dataset\n"
+        "from deepmf.data.dataset import Dataset\n"
         "deepmf.factorize(Dataset('d', X), 2, max_iter=1, tol=0)\n"
         "print({'anndata', 'xarray', 'h5py', 'rasterio'} & set(sys.modules))"
     )

@@ -22,17 +22,17 @@ from deepmf import (
     Unconstrained,
     factorize,
 )
-from deepmf.panels import Coding, as_panels
+from deepmf.data.on_disk import Stored
+from deepmf.data.panels import Coding, as_panels
+from deepmf.data.validation import check_matrix
 from deepmf.solvers import projected_gradient
 from deepmf.solvers.base import Solver
-from deepmf.stored import Stored
-from deepmf.validation import check_matrix
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 if not torch.cuda.is_available():
     pytest.skip("there is no CUDA device", allow_module_level=True)
 
-from deepmf.panels import tensor_data  # noqa: E402
+from deepmf.data.panels import tensor_data  # noqa: E402
 
 SETS = [Unconstrained(), Nonnegative(), Box(0.01, 0.6), Simplex(), CappedSimplex()]
 SIZES = {
@@ -221,7 +221,7 @@ def test_every_shape_arrives(shape, tmp_path):
 
 @pytest.fixture
 def streamed(monkeypatch):
-    from deepmf.panels import blocks
+    from deepmf.data.panels import blocks
 
     monkeypatch.setattr(tensor_data, "_SHARE", 0.0)
     monkeypatch.setattr(blocks, "_BYTES", 1 << 14)

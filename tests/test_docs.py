@@ -47,12 +47,12 @@ def test_code_blocks_run_in_order(page, tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     "module",
     [
-        "deepmf.factorize",
-        "deepmf.estimators",
+        "deepmf._factorize",
+        "deepmf.estimator",
         "deepmf.factorization",
         "deepmf.constraints.fixed",
-        "deepmf.checkpoint",
-        "deepmf.scan",
+        "deepmf.fitting.checkpoint",
+        "deepmf.selection.scan",
     ],
 )
 def test_docstring_examples(module):

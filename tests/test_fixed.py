@@ -21,7 +21,7 @@ from deepmf import (
     Simplex,
     factorize,
 )
-from deepmf.names import known
+from deepmf.fitting.registry import known
 
 RNG = np.random.default_rng(0)
 W_TRUE = RNG.random((12, 4))

@@ -10,17 +10,17 @@ from scipy import sparse
 from scipy.optimize import nnls
 
 from deepmf import L1, DeepMF, Factorization, GroupedSparse, MinVolume, Ridge, factorize
+from deepmf._utils.threads import limit_threads
 from deepmf.constraints import Nonnegative
-from deepmf.growth import add_layer
+from deepmf.core.state import State
+from deepmf.data.panels import Coding, DensePanels, ObservedPanels, as_panels
+from deepmf.data.weighted import Observed
+from deepmf.fitting.add_layer import add_layer
+from deepmf.fitting.problem import build_problem
+from deepmf.fitting.registry import resolve_start
+from deepmf.fitting.sweep import Sweep, squared_errors
 from deepmf.losses import DataCentric, LayerCentric
-from deepmf.names import resolve_start
-from deepmf.observed import Observed
-from deepmf.panels import Coding, DensePanels, ObservedPanels, as_panels
-from deepmf.problem import build_problem
 from deepmf.solvers import FastProjectedGradient
-from deepmf.state import State
-from deepmf.sweep import Sweep, squared_errors
-from deepmf.threads import limit_threads
 
 RNG = np.random.default_rng(0)
 LOW = RNG.random((20, 3)) @ RNG.random((3, 90))
@@ -211,8 +211,8 @@ def test_panels_of_any_width_give_the_same(model, weights):
 
 
 def test_data_and_weights_on_disk_are_read_in_blocks(tmp_path, monkeypatch):
-    monkeypatch.setattr("deepmf.stored._LARGE", 1)
-    monkeypatch.setattr("deepmf.stored._BLOCK", 1)
+    monkeypatch.setattr("deepmf.data.on_disk._LARGE", 1)
+    monkeypatch.setattr("deepmf.data.on_disk._BLOCK", 1)
     np.save(tmp_path / "X.npy", HOLED)
     np.save(tmp_path / "V.npy", WEIGHTS)
     there, V = (np.load(tmp_path / name, mmap_mode="r") for name in ("X.npy", "V.npy"))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from deepmf.datasets import simulated_scene
-from deepmf.mixture import mixture
+from deepmf.unmixing import mixture
 
 rng = np.random.default_rng(0)
 

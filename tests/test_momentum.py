@@ -6,7 +6,7 @@ from scipy import sparse
 
 from deepmf import GroupedSparse, MinVolume, factorize
 from deepmf.constraints import CappedSimplex, Nonnegative, Simplex
-from deepmf.panels import Coding, DensePanels, SparsePanels
+from deepmf.data.panels import Coding, DensePanels, SparsePanels
 from deepmf.solvers import FastProjectedGradient
 
 RNG = np.random.default_rng(0)

@@ -21,8 +21,8 @@ from deepmf import (
     Unconstrained,
     factorize,
 )
-from deepmf.panels import Coding, DensePanels, SparsePanels, as_panels, leading
-from deepmf.threads import limit_threads
+from deepmf._utils.threads import limit_threads
+from deepmf.data.panels import Coding, DensePanels, SparsePanels, as_panels, leading
 
 ROWS, COLS, RANK = 6, 23, 3
 WIDTHS = [None, 23, 100, 7, 1]

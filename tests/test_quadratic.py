@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from deepmf import Quadratic
-from deepmf.quadratic import largest_eigenvalue
+from deepmf.core.quadratic import largest_eigenvalue
 
 ROWS, COLS = 4, 3
 

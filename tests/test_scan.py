@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from deepmf import factorize, scan
-from deepmf.choice import Candidate, choose
-from deepmf.heldout import Entries
 from deepmf.metrics import match
-from deepmf.scan import _facts, _fit, _Task
+from deepmf.selection.holdout import Entries
+from deepmf.selection.rule import Candidate, choose
+from deepmf.selection.scan import _facts, _fit, _Task
 
 
 def low_rank(rank, noise=0.05, shape=(30, 60), seed=0):
@@ -268,7 +268,7 @@ def test_a_fit_that_diverged_is_a_bad_candidate_and_no_failure(monkeypatch):
             f.W[0][:] = np.nan
         return f
 
-    monkeypatch.setattr(sys.modules["deepmf.scan"], "factorize", diverging)
+    monkeypatch.setattr(sys.modules["deepmf.selection.scan"], "factorize", diverging)
     s = scan(low_rank(2), range(1, 4), folds=2, seeds=2, max_iter=30, tol=0)
     assert np.isinf(s.candidates[2].errors).all()
     assert s.candidates[2].agreement == 0

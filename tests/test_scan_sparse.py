@@ -10,9 +10,9 @@ from scipy import sparse
 from scipy.optimize import nnls
 
 from deepmf import factorize, scan
-from deepmf.heldout import PARTS, ROWS, Samples, completion_errors, held_out
-from deepmf.scan import _fit, _Task
-from deepmf.stored import Stored
+from deepmf.data.on_disk import Stored
+from deepmf.selection.holdout import PARTS, ROWS, Samples, completion_errors, held_out
+from deepmf.selection.scan import _fit, _Task
 
 
 def counts(rank, shape=(120, 240), mean=0.18, seed=1):

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from deepmf import factorize, stored
-from deepmf.panels import StoredPanels, as_panels
-from deepmf.stored import Stored, as_stored
-from deepmf.validation import check_matrix, check_sign
+from deepmf.data.on_disk import Stored, as_stored
+from deepmf.data.panels import StoredPanels, as_panels
+from deepmf.data.validation import check_matrix, check_sign
 
 X = np.random.default_rng(0).random((12, 700))
 

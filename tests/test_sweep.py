@@ -20,12 +20,12 @@ from deepmf import (
     Simplex,
     Unconstrained,
 )
-from deepmf.growth import add_layer
+from deepmf.core.state import State
+from deepmf.data.panels import Coding, DensePanels
+from deepmf.fitting.add_layer import add_layer
+from deepmf.fitting.problem import build_problem
+from deepmf.fitting.sweep import Sweep, squared_errors
 from deepmf.init import random
-from deepmf.panels import Coding, DensePanels
-from deepmf.problem import build_problem
-from deepmf.state import State
-from deepmf.sweep import Sweep, squared_errors
 
 M, N = 8, 30
 

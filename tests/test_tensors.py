@@ -24,13 +24,13 @@ from deepmf import (
     Unconstrained,
     factorize,
 )
-from deepmf.panels import Coding, DensePanels, as_panels, leading
-from deepmf.stored import Stored
-from deepmf.validation import check_matrix
+from deepmf.data.on_disk import Stored
+from deepmf.data.panels import Coding, DensePanels, as_panels, leading
+from deepmf.data.validation import check_matrix
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 
-from deepmf.panels import tensor_data  # noqa: E402
+from deepmf.data.panels import tensor_data  # noqa: E402
 
 ROWS, COLS, RANK = 6, 23, 3
 WIDTHS = [None, 23, 100, 7, 1]
@@ -392,7 +392,7 @@ def test_data_on_disk_can_be_sent(tmp_path):
 
 
 def test_without_pytorch(monkeypatch):
-    for name in [m for m in sys.modules if m.startswith("deepmf.panels.tensor")]:
+    for name in [m for m in sys.modules if m.startswith("deepmf.data.gpu")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "torch", None)
     with pytest.raises(ImportError, match=r"needs PyTorch.*pip install 'deepmf\[gpu\]'"):

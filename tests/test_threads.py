@@ -8,7 +8,7 @@ import pytest
 from scipy import sparse
 
 from deepmf import factorize
-from deepmf.threads import in_threads, limit_threads, thread_count
+from deepmf._utils.threads import in_threads, limit_threads, thread_count
 
 
 def test_results_come_in_the_order_of_the_tasks():

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from deepmf import DeepMF, factorize
-from deepmf.layout import Layout
-from deepmf.tree import draw_tree, families
+from deepmf.data.layout import Layout
+from deepmf.hierarchy.tree import draw_tree, families
 
 LINKS = [
     np.array([[0.9, 0.2, 0.0, 0.6], [0.1, 0.8, 1.0, 0.4], [0.0, 0.0, 0.0, 0.0]]),

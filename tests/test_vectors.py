@@ -5,8 +5,8 @@ import pytest
 
 numba = pytest.importorskip("numba")
 
-from deepmf.vectors.padding import aligned, padded, up_to  # noqa: E402
-from deepmf.vectors.registers import (  # noqa: E402
+from deepmf.kernels.padding import aligned, padded, up_to  # noqa: E402
+from deepmf.kernels.simd import (  # noqa: E402
     lanes,
     load,
     maximum,
@@ -17,7 +17,7 @@ from deepmf.vectors.registers import (  # noqa: E402
     total,
     where_at_most,
 )
-from deepmf.vectors.tiles import add_inner, add_outer, plus_times  # noqa: E402
+from deepmf.kernels.tiles import add_inner, add_outer, plus_times  # noqa: E402
 
 DTYPES = [np.float64, np.float32]
 

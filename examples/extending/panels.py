@@ -4,7 +4,7 @@ import numpy as np
 
 from deepmf import factorize
 from deepmf.checks import check_panels
-from deepmf.panels import DataProducts, Foreign, Panels
+from deepmf.data.panels import DataProducts, Foreign, Panels
 
 
 class Factored(Foreign):

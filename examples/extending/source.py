@@ -7,8 +7,8 @@ import numpy as np
 
 from deepmf import factorize
 from deepmf.checks import check_panels
+from deepmf.data.panels import Stored
 from deepmf.datasets import simulated_scene
-from deepmf.panels import Stored
 
 
 class SideBySide:

@@ -10,8 +10,8 @@ import numpy as np
 from scipy import sparse
 
 from deepmf import LayerCentric, factorize
-from deepmf.dataset import Dataset
-from deepmf.layout import Layout
+from deepmf.data.dataset import Dataset
+from deepmf.data.layout import Layout
 from deepmf.plots import plot_hierarchy, plot_words
 
 FIELDS = {

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from deepmf.checkpoint import Checkpoint
+from deepmf._factorize import factorize
 from deepmf.constraints import (
     Box,
     CappedSimplex,
@@ -13,16 +13,16 @@ from deepmf.constraints import (
     Simplex,
     Unconstrained,
 )
+from deepmf.core.quadratic import Quadratic
 from deepmf.factorization import Factorization
-from deepmf.factorize import factorize
+from deepmf.fitting.checkpoint import Checkpoint
 from deepmf.losses import DataCentric, LayerCentric, Loss, Multilayer, Trigeorgis
-from deepmf.quadratic import Quadratic
 from deepmf.regularizers import L1, MinVolume, Regularizer, Ridge
-from deepmf.scan import Scan, scan
+from deepmf.selection.scan import Scan, scan
 from deepmf.solvers import HALS, FastProjectedGradient, Multiplicative, ProjectedGradient, Solver
 
 if TYPE_CHECKING:
-    from deepmf.estimators import DeepMF
+    from deepmf.estimator import DeepMF
 
 __version__ = "0.1.0"
 
@@ -66,7 +66,7 @@ def __dir__() -> list[str]:
 def __getattr__(name: str) -> Any:
     # scikit-learn imports more slowly than all of deepmf: load it when the estimator is wanted.
     if name == "DeepMF":
-        from deepmf.estimators import DeepMF
+        from deepmf.estimator import DeepMF
 
         return DeepMF
     raise AttributeError(f"module 'deepmf' has no attribute {name!r}")

@@ -13,23 +13,23 @@ from typing import Any
 
 import numpy as np
 
-from deepmf.archives import load_npz
-from deepmf.dataset import Dataset
-from deepmf.files import UNREADABLE, write_whole
-from deepmf.foreign import Foreign, as_foreign, as_numpy
-from deepmf.history import History
-from deepmf.labels import feature_names, layer_names, top_rows
-from deepmf.layout import Layout
+from deepmf._utils.atomic_files import UNREADABLE, write_whole
+from deepmf._utils.safe_archives import load_npz
+from deepmf._utils.threads import single_blas
+from deepmf.core.parameters import Parametrized, check_integer
+from deepmf.core.quadratic import Array
+from deepmf.core.state import State
+from deepmf.data.dataset import Dataset
+from deepmf.data.layout import Layout
+from deepmf.data.matrix import Foreign, as_foreign, as_numpy
+from deepmf.data.panels import Coding, Panels, as_panels
+from deepmf.data.validation import check_matrix, check_scale, check_seen, check_whole
+from deepmf.fitting.history import History
+from deepmf.fitting.problem import Problem, problem_from_spec
+from deepmf.fitting.registry import UnknownNameError
+from deepmf.hierarchy.names import feature_names, layer_names, top_rows
+from deepmf.hierarchy.tree import draw_tree
 from deepmf.metrics import links
-from deepmf.names import UnknownNameError
-from deepmf.panels import Coding, Panels, as_panels
-from deepmf.parameters import Parametrized, check_integer
-from deepmf.problem import Problem, problem_from_spec
-from deepmf.quadratic import Array
-from deepmf.state import State
-from deepmf.threads import single_blas
-from deepmf.tree import draw_tree
-from deepmf.validation import check_matrix, check_scale, check_seen, check_whole
 
 _FORMAT = "deepmf factorization 1"
 

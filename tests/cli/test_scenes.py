@@ -19,12 +19,12 @@ import deepmf
 from deepmf import Factorization, factorize
 from deepmf.cli.app import app
 from deepmf.cli.words import as_options
-from deepmf.dataset import Dataset
+from deepmf.data.dataset import Dataset
+from deepmf.data.layout import Layout
 from deepmf.datasets import simulated_scene
 from deepmf.io import read
-from deepmf.layout import Layout
-from deepmf.mixture import mixture
 from deepmf.runs import load_run
+from deepmf.unmixing import mixture
 
 WHOLE = simulated_scene(rows=32, cols=32, bands=12)
 CUBE = np.stack([WHOLE.image(band)[:16, :16] for band in WHOLE.X], axis=2).astype(np.float32)

@@ -56,7 +56,7 @@ def new_cluster():
 
 
 def warm_up():
-    import deepmf.panels.fused  # noqa: F401
+    import deepmf.kernels.fused  # noqa: F401
 
 
 @pytest.fixture(scope="session")

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from deepmf import DeepMF, GroupedSparse, factorize
-from deepmf.panels import crew
+from deepmf.data.panels import crew
 
 da = pytest.importorskip("dask.array")
 distributed = pytest.importorskip("distributed")
@@ -140,7 +140,7 @@ def test_an_asynchronous_client(client, X):
 def test_codes_too_large_for_this_process(client, monkeypatch):
     from distributed import system
 
-    from deepmf.foreign import as_numpy
+    from deepmf.data.matrix import as_numpy
 
     monkeypatch.setattr(system, "MEMORY_LIMIT", 1000)
     with pytest.raises(MemoryError, match=r"to_zarr\(path\), and the rest with f\.save"):

@@ -16,7 +16,7 @@ from deepmf import (
     Simplex,
     factorize,
 )
-from deepmf.panels import crew, share
+from deepmf.data.panels import crew, share
 
 da = pytest.importorskip("dask.array")
 distributed = pytest.importorskip("distributed")

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from deepmf import L1, CappedSimplex, FastProjectedGradient, Nonnegative, Solver, factorize
-from deepmf.panels import Coding, crew, share
+from deepmf.data.panels import Coding, crew, share
 
 da = pytest.importorskip("dask.array")
 

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from deepmf import FastProjectedGradient, Nonnegative, factorize
-from deepmf.foreign import as_foreign
-from deepmf.panels import Coding, crew, placement, share
-from deepmf.panels.reread import RereadPanels
-from deepmf.threads import thread_count
+from deepmf._utils.threads import thread_count
+from deepmf.data.dask.recompute import RereadPanels
+from deepmf.data.matrix import as_foreign
+from deepmf.data.panels import Coding, crew, placement, share
 
 da = pytest.importorskip("dask.array")
 distributed = pytest.importorskip("distributed")

@@ -486,7 +486,7 @@ def test_columns_of_length_one_are_refused():
 def test_compiled_grouped_sparsity_equals_numpys(sparsity, nonnegative, dtype):
     pytest.importorskip("numba")
     from deepmf.constraints import grouped_sparse
-    from deepmf.constraints.compiled import grouped_sparse as compiled
+    from deepmf.kernels.grouped_sparse import grouped_sparse as compiled
 
     M = np.random.default_rng(0).standard_normal((31, 9)).astype(dtype)
     M[:, 4] = 0

@@ -17,10 +17,10 @@ from deepmf import (
     Solver,
     Trigeorgis,
 )
-from deepmf.panels import DensePanels
-from deepmf.problem import build_problem
-from deepmf.state import DataProducts, State
-from deepmf.sweep import Sweep
+from deepmf.core.state import DataProducts, State
+from deepmf.data.panels import DensePanels
+from deepmf.fitting.problem import build_problem
+from deepmf.fitting.sweep import Sweep
 
 CASES = {
     "depth 1": (6, 9, [4]),

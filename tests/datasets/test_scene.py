@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 
+from deepmf.data.layout import Layout
 from deepmf.datasets import Dataset, simulated_scene
 from deepmf.datasets.spectra import MATERIALS, material_spectra
-from deepmf.layout import Layout
 from deepmf.metrics import data_errors, layer_errors, links, mrsa
 
 SEEDS = range(4)

@@ -11,12 +11,12 @@ from scipy import sparse
 from scipy.io import mmwrite, netcdf_file, savemat
 
 from deepmf import Factorization, factorize
-from deepmf.dataset import Dataset, Truth
+from deepmf.data.dataset import Dataset, Truth
+from deepmf.data.layout import Layout
+from deepmf.data.wavelengths import read_wavelengths
 from deepmf.io import read
-from deepmf.io.bands import read_wavelengths
-from deepmf.io.names import read_names
+from deepmf.io.name_files import read_names
 from deepmf.io.truth import read_truth
-from deepmf.layout import Layout
 from deepmf.runs.config import Config
 from deepmf.runs.run import Run
 from deepmf.runs.store import load_run, save_run

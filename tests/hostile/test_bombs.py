@@ -16,9 +16,9 @@ import pytest
 
 import deepmf
 from deepmf import Factorization, archives, factorize
-from deepmf.archives import check_room, load_npz, room
+from deepmf._utils.safe_archives import check_room, load_npz, room
 from deepmf.io import Reading, UnreadableError, read
-from deepmf.io.names import read_names
+from deepmf.io.name_files import read_names
 from deepmf.io.truth import read_truth
 from deepmf.runs.config import Config, ConfigError
 from deepmf.runs.store import load_run

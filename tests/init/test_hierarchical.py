@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from scipy.optimize import nnls
 
+from deepmf.data.panels import DensePanels, leading
 from deepmf.init import StartError, hierarchical
 from deepmf.init.hierarchical import _best_threshold, _nnls_two
 from deepmf.metrics import mrsa
-from deepmf.panels import DensePanels, leading
 
 SIZES = [40, 25, 60, 15, 30]
 

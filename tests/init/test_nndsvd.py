@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from sklearn.decomposition._nmf import _initialize_nmf
 
+from deepmf.data.panels import DensePanels
 from deepmf.init import StartError, nndsvd
-from deepmf.panels import DensePanels
 
 
 def theirs(X, rank):

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from deepmf import factorize
+from deepmf.data.panels import DensePanels
 from deepmf.init import random
-from deepmf.panels import DensePanels
 
 
 def draw(X, rank, seed, width=None):

@@ -7,8 +7,8 @@ from itertools import product
 import numpy as np
 import pytest
 
+from deepmf.data.panels import DensePanels
 from deepmf.init import StartError, snpa
-from deepmf.panels import DensePanels
 
 
 def exact_distance(V, x):

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-import deepmf.io.pixels as module
-from deepmf.archives import check_length, check_room
-from deepmf.io import Reading, UnreadableError, Variable
-from deepmf.io.arrange import from_cube, from_matrix, names_array
-from deepmf.io.bands import (
+import deepmf.data.lazy_cube as module
+from deepmf._utils.safe_archives import check_length, check_room
+from deepmf.data.assemble import from_cube, from_matrix, names_array
+from deepmf.data.layout import Layout
+from deepmf.data.wavelengths import (
     as_wavelengths,
     band_numbers,
     find_wavelengths,
@@ -21,8 +21,8 @@ from deepmf.io.bands import (
     read_wavelengths,
     wavelength_in,
 )
-from deepmf.io.choose import choose
-from deepmf.layout import Layout
+from deepmf.io import Reading, UnreadableError, Variable
+from deepmf.io.variables import choose
 
 FILE = Path("scene.raw")
 ROWS, COLS, BANDS = 4, 5, 6
@@ -133,7 +133,7 @@ def test_a_value_of_no_data_in_some_bands_alone(value, least, kept):
 def test_a_large_file_stays_on_disk(tmp_path, monkeypatch, axes, factor):
     """Whatever its order, and whatever is left out or scaled."""
     monkeypatch.setattr(module.Stored, "width", 7)
-    monkeypatch.setattr("deepmf.stored._LARGE", 1)
+    monkeypatch.setattr("deepmf.data.on_disk._LARGE", 1)
     cube = (CUBE * 1000).astype(np.int16) + 1
     cube[1, 1] = cube[3] = cube[2, 2, 4] = -99
     stored = np.memmap(tmp_path / "x", np.int16, "w+", shape=tuple(np.shape(cube)[k] for k in axes))

@@ -17,7 +17,7 @@ import pytest
 from deepmf import factorize
 from deepmf.io import Reading, UnreadableError, format_of, read
 from deepmf.io.spectral_library import read_library, write_library
-from deepmf.mixture import mixture
+from deepmf.unmixing import mixture
 
 ROWS, COLS, BANDS = 4, 5, 6
 WAVES = np.array([450.0, 500.0, 600.0, 700.5, 850.0, 2100.0])

@@ -11,8 +11,8 @@ import xarray as xr
 
 from deepmf import DeepMF, Factorization, factorize
 from deepmf.io import Reading, UnreadableError, format_of, read
-from deepmf.io.grids import codes_to_dataarray, from_dataarray
-from deepmf.mixture import mixture
+from deepmf.io.xarray_files import codes_to_dataarray, from_dataarray
+from deepmf.unmixing import mixture
 
 ROWS, COLS, BANDS = 4, 5, 6
 WAVES = np.array([450.0, 500.0, 600.0, 700.5, 850.0, 2100.0])
@@ -198,7 +198,7 @@ def test_maps(tmp_path, name):
 
 
 def test_codes_of_any_scene_have_pictures():
-    from deepmf.layout import Layout
+    from deepmf.data.layout import Layout
 
     layout = Layout(image_shape=(2, 3), order="F")
     codes = np.arange(12.0).reshape(2, 6)

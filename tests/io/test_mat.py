@@ -15,7 +15,7 @@ from scipy.io import loadmat, savemat
 from deepmf import factorize
 from deepmf.io import Reading, UnreadableError, format_of, read
 from deepmf.io.mat import load
-from deepmf.mixture import mixture
+from deepmf.unmixing import mixture
 
 ROWS, COLS, BANDS = 3, 4, 5
 CUBE = np.random.default_rng(0).random((ROWS, COLS, BANDS)) + 0.1

@@ -14,7 +14,7 @@ from scipy import sparse
 
 from deepmf import factorize, stored
 from deepmf.io import Reading, UnreadableError, format_of, read
-from deepmf.mixture import mixture
+from deepmf.unmixing import mixture
 
 ROWS, COLS, BANDS = 4, 5, 6
 CUBE = np.random.default_rng(0).random((ROWS, COLS, BANDS))

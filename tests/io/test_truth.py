@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from scipy.io import savemat
 
-from deepmf.dataset import Dataset
+from deepmf.data.dataset import Dataset
+from deepmf.data.layout import Layout
 from deepmf.io import Reading, UnreadableError, read
 from deepmf.io.truth import component_names, read_truth, truth_file
-from deepmf.layout import Layout
 
 BANDS = 6
 WAVES = np.linspace(400, 900, BANDS)

@@ -13,10 +13,10 @@ import scipy.io
 pytest.importorskip("matplotlib")
 typer_testing = pytest.importorskip("typer.testing")
 
+from deepmf._factorize import factorize  # noqa: E402
 from deepmf.cli.app import app  # noqa: E402
 from deepmf.datasets import simulated_scene  # noqa: E402
 from deepmf.datasets import synthetic as synthetic_data  # noqa: E402
-from deepmf.factorize import factorize  # noqa: E402
 from deepmf.losses import LayerCentric  # noqa: E402
 from deepmf.metrics import match  # noqa: E402
 from deepmf.paper import scenes, synthetic  # noqa: E402

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from deepmf import L1, factorize
+from deepmf.data.layout import Layout
 from deepmf.datasets import simulated_scene
-from deepmf.layout import Layout
 
 pytest.importorskip("matplotlib")
 

@@ -10,7 +10,7 @@ import pytest
 from matplotlib.colors import to_rgba
 
 from deepmf import factorize, scan
-from deepmf.layout import Layout
+from deepmf.data.layout import Layout
 from deepmf.plots import (
     plot_errors,
     plot_maps,

@@ -14,7 +14,7 @@ import matplotlib as mpl
 import numpy as np
 import pytest
 
-from deepmf.layout import Layout
+from deepmf.data.layout import Layout
 from deepmf.plots import (
     plot_errors,
     plot_hierarchy,

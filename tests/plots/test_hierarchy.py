@@ -10,10 +10,10 @@ import pytest
 from matplotlib.patches import FancyArrowPatch
 
 from deepmf import factorize
-from deepmf.mixture import mixture
 from deepmf.plots import plot_hierarchy, top_features
 from deepmf.plots.arrows import Arrow, Spot, percentages
 from deepmf.plots.graph import Link
+from deepmf.unmixing import mixture
 
 
 def images(fig):

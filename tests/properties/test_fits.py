@@ -11,7 +11,7 @@ import pytest
 from scipy import sparse
 
 from deepmf import L1, Box, Factorization, GroupedSparse, MinVolume, Ridge, factorize
-from deepmf.threads import limit_threads
+from deepmf._utils.threads import limit_threads
 
 hypothesis = pytest.importorskip("hypothesis")
 from hypothesis import given, reject  # noqa: E402

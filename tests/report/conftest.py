@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from deepmf import factorize
-from deepmf.dataset import Truth
+from deepmf.data.dataset import Truth
+from deepmf.data.layout import Layout
 from deepmf.datasets import simulated_scene
-from deepmf.layout import Layout
 from deepmf.runs.run import Run
 
 CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")

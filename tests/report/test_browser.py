@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from deepmf import factorize
-from deepmf.history import History
-from deepmf.layout import Layout
-from deepmf.mixture import mixture
+from deepmf.data.layout import Layout
+from deepmf.fitting.history import History
 from deepmf.report import Ranking, write_report
 from deepmf.runs.run import Run
+from deepmf.unmixing import mixture
 
 By = pytest.importorskip("selenium.webdriver.common.by", reason="selenium is not installed").By
 EVIL = '</script><img src=x onerror="document.title=1"> \u2028 &'

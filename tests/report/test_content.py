@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from deepmf import factorize
-from deepmf.history import History
-from deepmf.layout import Layout
-from deepmf.mixture import mixture
+from deepmf.data.layout import Layout
+from deepmf.fitting.history import History
+from deepmf.hierarchy.order import uncrossed_orders
 from deepmf.report import Ranking
 from deepmf.report.content import Detail, _visible, report_content
 from deepmf.report.numbers import (
@@ -25,8 +25,8 @@ from deepmf.report.numbers import (
     rounded,
     thinned,
 )
-from deepmf.report.order import uncrossed_orders
 from deepmf.runs.run import Run
+from deepmf.unmixing import mixture
 
 
 def fitted(X, ranks, layout):

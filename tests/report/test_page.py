@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from deepmf.layout import Layout
+from deepmf.data.layout import Layout
 from deepmf.report import Ranking, page, write_report
 
 EVIL = '</script><img src=x onerror="document.title=1"><!-- {{data}} {{script}} \u2028 & \ud800'

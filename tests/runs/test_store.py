@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from deepmf.history import History
+from deepmf.fitting.history import History
 from deepmf.runs import Config, execute, load_run, save_run
 
 SETTINGS = {"ranks": [6, 4], "max_iter": 2, "tol": 0.0, "init": "random"}

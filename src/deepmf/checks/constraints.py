@@ -8,7 +8,7 @@ import numpy as np
 
 from deepmf.checks.promise import close, kind_of, promise, untouched
 from deepmf.constraints import Constraint
-from deepmf.quadratic import Array
+from deepmf.core.quadratic import Array
 
 _PAIRS = 30
 """Points of the set to which the projection is compared."""

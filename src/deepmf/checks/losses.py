@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from deepmf.checks.promise import kind_of, promise
+from deepmf.core.quadratic import Array, Quadratic
+from deepmf.core.state import DataProducts, State
 from deepmf.losses import Loss
-from deepmf.quadratic import Array, Quadratic
-from deepmf.state import DataProducts, State
 
 _SHAPES = (
     (7, 12, [4]),

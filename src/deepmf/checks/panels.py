@@ -6,15 +6,15 @@ from typing import Any
 
 import numpy as np
 
+from deepmf._factorize import factorize
 from deepmf.checks.promise import close, promise
 from deepmf.constraints import Nonnegative, Simplex
-from deepmf.factorize import factorize
-from deepmf.foreign import as_numpy
-from deepmf.panels import Coding, Panels, as_panels
-from deepmf.quadratic import Array
+from deepmf.core.quadratic import Array
+from deepmf.data.matrix import as_numpy
+from deepmf.data.panels import Coding, Panels, as_panels
+from deepmf.data.validation import check_matrix
 from deepmf.regularizers import L1
 from deepmf.solvers import FastProjectedGradient
-from deepmf.validation import check_matrix
 
 _RANK = 3
 

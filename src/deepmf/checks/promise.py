@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from deepmf.parameters import Parametrized
+from deepmf.core.parameters import Parametrized
 
 
 def kind_of(what: str, thing: Any, kind: type) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 
 from deepmf.checks.promise import close, kind_of, promise, untouched
 from deepmf.constraints import Constraint, Nonnegative, Simplex, Unconstrained
-from deepmf.quadratic import Array, Quadratic
+from deepmf.core.quadratic import Array, Quadratic
 from deepmf.solvers import Solver
 
 _ROWS, _COLUMNS = 6, 8

@@ -6,9 +6,9 @@ import numpy as np
 from scipy import sparse
 
 from deepmf.checks.promise import close, promise
+from deepmf.data.panels import as_panels
+from deepmf.fitting.registry import resolve_start
 from deepmf.init import Start
-from deepmf.names import resolve_start
-from deepmf.panels import as_panels
 
 
 def check_start(

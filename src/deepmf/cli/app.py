@@ -46,7 +46,7 @@ def main(
 @app.command("demo")
 def demo_command(out: Out = Path("demo"), overwrite: Overwrite = False) -> None:
     """Fit the built-in simulated scene with every model and leave a report."""
-    from deepmf import demo
+    from deepmf.cli import demo
 
     with sentences():
         raise typer.Exit(demo.main([f"--out={out}", *["--overwrite"] * overwrite]))

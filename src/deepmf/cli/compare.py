@@ -19,7 +19,7 @@ from deepmf.cli.options import (
     config_of,
     takes,
 )
-from deepmf.names import known
+from deepmf.fitting.registry import known
 
 Models = Annotated[
     list[str] | None,

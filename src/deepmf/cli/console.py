@@ -26,7 +26,7 @@ from rich.text import Text
 from deepmf.cli.words import as_options
 
 if TYPE_CHECKING:
-    from deepmf.history import Progress as Sweeps
+    from deepmf.fitting.history import Progress as Sweeps
     from deepmf.runs.run import Run
 
 
@@ -126,7 +126,7 @@ def progress_bar(what: str, quiet: bool = False) -> Callable[[Iterable[Any], int
 @contextmanager
 def sweep_bar(total: int, quiet: bool = False) -> Iterator[Callable[[Sweeps], None]]:
     """A bar of sweeps with the current objective, as a callback for a fit."""
-    from deepmf.compiling import told
+    from deepmf._utils.compile_clock import told
 
     columns = (
         TextColumn("{task.description}"),

@@ -8,8 +8,8 @@ from typing import Annotated
 import numpy as np
 import typer
 
+from deepmf._utils.atomic_files import write_whole
 from deepmf.cli.console import say, sentences, table
-from deepmf.files import write_whole
 
 
 def datasets(

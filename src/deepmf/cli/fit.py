@@ -29,7 +29,7 @@ from deepmf.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from deepmf.checkpoint import Checkpoint
+    from deepmf.fitting.checkpoint import Checkpoint
     from deepmf.runs.config import Config
 
 Seed = Annotated[int | None, typer.Option(min=0, help="Of random starts; default 0.")]
@@ -131,7 +131,7 @@ def _checkpoint(
 
     Written every minute, it does not appear for short runs.
     """
-    from deepmf.checkpoint import Checkpoint
+    from deepmf.fitting.checkpoint import Checkpoint
 
     if given == "none":
         return None

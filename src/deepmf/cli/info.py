@@ -12,9 +12,9 @@ from scipy import sparse
 from deepmf.cli.console import printable, say, sentences, show_layers, table
 from deepmf.cli.options import READING_OPTIONS, reading_of, takes
 from deepmf.cli.words import as_options
-from deepmf.dataset import Dataset
-from deepmf.io.place import place_of
-from deepmf.stored import Stored, as_stored
+from deepmf.data.dataset import Dataset
+from deepmf.data.on_disk import Stored, as_stored
+from deepmf.io.crs import place_of
 
 
 @takes(READING_OPTIONS)

@@ -13,8 +13,8 @@ from typing import Annotated, Any
 import typer
 
 from deepmf.datasets.catalogue import CATALOGUE
+from deepmf.fitting.registry import STARTS, known
 from deepmf.io import Reading
-from deepmf.names import STARTS, known
 from deepmf.runs.config import PATHS, Config, spec
 from deepmf.runs.scaling import SCALES
 

@@ -79,7 +79,7 @@ def scan(
         from deepmf.plots.scan import plot_scan
         from deepmf.runs.execute import open_data
         from deepmf.runs.folder import check_free, new_folder
-        from deepmf.scan import scan as scan_all
+        from deepmf.selection.scan import scan as scan_all
 
         grid = rank_grid(ranks or ["2-8"])
         settings = config_of(data, config, given).updated(ranks=list(grid[0]))

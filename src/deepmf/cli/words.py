@@ -28,7 +28,7 @@ def as_options(text: str) -> str:
 def _changes() -> list[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]]]:
     """What to look for, and what to say instead."""
     from deepmf.cli.options import FIT_OPTIONS, MODEL_OPTION, READING_OPTIONS
-    from deepmf.names import known
+    from deepmf.fitting.registry import known
 
     options = {**READING_OPTIONS, **FIT_OPTIONS, "model": MODEL_OPTION}
     flags = {name: _flag(option) for name, option in options.items()}

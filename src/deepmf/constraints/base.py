@@ -6,8 +6,8 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from deepmf.parameters import Parametrized
-from deepmf.quadratic import Array, Block
+from deepmf.core.parameters import Parametrized
+from deepmf.core.quadratic import Array, Block
 
 
 class Constraint(Parametrized):

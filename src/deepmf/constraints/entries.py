@@ -7,8 +7,8 @@ import math
 import numpy as np
 
 from deepmf.constraints.base import Constraint
-from deepmf.parameters import check_number
-from deepmf.quadratic import Array
+from deepmf.core.parameters import check_number
+from deepmf.core.quadratic import Array
 
 
 class Unconstrained(Constraint):

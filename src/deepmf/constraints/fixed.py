@@ -8,9 +8,9 @@ import numpy as np
 
 from deepmf.constraints.base import Constraint
 from deepmf.constraints.entries import Nonnegative
+from deepmf.core.quadratic import Array, Block
+from deepmf.data.validation import check_matrix
 from deepmf.metrics import match, sad
-from deepmf.quadratic import Array, Block
-from deepmf.validation import check_matrix
 
 _TOLERATED_VIOLATION = 1e-6
 

@@ -9,8 +9,8 @@ from functools import cache
 import numpy as np
 
 from deepmf.constraints.base import Constraint
-from deepmf.parameters import check_number
-from deepmf.quadratic import Array
+from deepmf.core.parameters import check_number
+from deepmf.core.quadratic import Array
 
 MAX_STEPS = 100
 """Of the search for the threshold."""
@@ -70,7 +70,7 @@ class GroupedSparse(Constraint):
 def _compiled() -> Callable[..., Array] | None:
     """The compiled projection, imported on first use; ``None`` where Numba cannot be had."""
     try:
-        from deepmf.constraints.compiled import grouped_sparse
+        from deepmf.kernels.grouped_sparse import grouped_sparse
     except (ImportError, RuntimeError):  # missing, or nowhere to keep compiled code
         return None
     return grouped_sparse

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from deepmf.constraints.base import Constraint
-from deepmf.quadratic import Array
+from deepmf.core.quadratic import Array
 
 
 class Simplex(Constraint):

@@ -1,6 +1,6 @@
 """Data to try things on: the paper's synthetic set, a simulated scene, loaders of public data."""
 
-from deepmf.dataset import Dataset
+from deepmf.data.dataset import Dataset
 from deepmf.datasets.own_scene import load_scene
 from deepmf.datasets.published import (
     load_cbcl,

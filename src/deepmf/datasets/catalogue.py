@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from deepmf.dataset import Dataset
+from deepmf.data.dataset import Dataset
 from deepmf.datasets.published import (
     load_cbcl,
     load_jasper,
@@ -62,6 +62,6 @@ def load(name: str) -> Dataset:
 def _digits() -> Dataset:
     from sklearn.datasets import load_digits
 
-    from deepmf.layout import Layout
+    from deepmf.data.layout import Layout
 
     return Dataset("digits", load_digits().data.T, Layout(image_shape=(8, 8), pixels="rows"))

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from deepmf.dataset import Dataset
+from deepmf.data.dataset import Dataset
 from deepmf.datasets.matfiles import scaled
 from deepmf.io import Reading, UnreadableError, format_of, read
 from deepmf.io.truth import read_truth

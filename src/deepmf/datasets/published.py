@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deepmf.dataset import Dataset
+from deepmf.data.dataset import Dataset
+from deepmf.data.layout import Layout
 from deepmf.datasets.matfiles import array, find, missing, number, read, root, scaled
 from deepmf.io.truth import component_names
-from deepmf.layout import Layout
 
 __all__ = ["load_cbcl", "load_jasper", "load_moffett", "load_samson", "load_urban"]
 

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from deepmf.dataset import Dataset
+from deepmf._utils.rng import RandomState, generator
+from deepmf.data.dataset import Dataset
+from deepmf.data.layout import Layout
 from deepmf.datasets.landscape import abundances, brightness
 from deepmf.datasets.noise import gaussian_noise
 from deepmf.datasets.spectra import MATERIALS, material_spectra
-from deepmf.layout import Layout
-from deepmf.random_state import RandomState, generator
 
 __all__ = ["simulated_scene"]
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from deepmf.dataset import Dataset
+from deepmf._utils.rng import RandomState, generator
+from deepmf.data.dataset import Dataset
 from deepmf.datasets.noise import gaussian_noise
-from deepmf.random_state import RandomState, generator
 
 __all__ = ["synthetic"]
 

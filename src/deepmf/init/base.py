@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from deepmf.panels.base import Panels
-from deepmf.quadratic import Array
+from deepmf.core.quadratic import Array
+from deepmf.data.panels.base import Panels
 
 Start = Callable[[Panels, int, np.random.Generator], Array]
 """A function ``start(panels, rank, rng) -> W``: one layer's first basis, m x rank, in float64.

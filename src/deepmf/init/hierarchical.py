@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from deepmf.core.quadratic import Array
+from deepmf.data.panels.base import Panels
 from deepmf.init.base import StartError
-from deepmf.panels.base import Panels
-from deepmf.quadratic import Array
 
 Members = NDArray[np.bool_]
 _GRID = np.arange(0.0, 1.0 + 1e-9, 0.01)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from deepmf.core.quadratic import Array
+from deepmf.data.panels.base import Panels
 from deepmf.init.base import StartError
-from deepmf.panels.base import Panels
-from deepmf.quadratic import Array
 
 
 def nndsvd(panels: Panels, rank: int, rng: np.random.Generator | None = None) -> Array:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from deepmf.panels.base import Panels
-from deepmf.quadratic import Array
+from deepmf.core.quadratic import Array
+from deepmf.data.panels.base import Panels
 
 _MIXED = 5
 

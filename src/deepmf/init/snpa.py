@@ -6,9 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deepmf.constraints.simplex import CappedSimplex
+from deepmf.core.quadratic import Array, Quadratic
+from deepmf.data.panels.base import Panels
 from deepmf.init.base import StartError
-from deepmf.panels.base import Panels
-from deepmf.quadratic import Array, Quadratic
 from deepmf.solvers.projected_gradient import FastProjectedGradient
 
 _NEGLIGIBLE = {np.dtype(np.float64): 1e-10, np.dtype(np.float32): 1e-9}

@@ -1,7 +1,9 @@
 """Files in and out: matrices, cubes, tables and what a fit makes of them."""
 
-from deepmf.io.base import Format, Reading, UnreadableError, Variable
-from deepmf.io.formats import FORMATS, format_of, read, variables
+from deepmf._utils.safe_archives import UnreadableError
+from deepmf.data.reading import Reading
+from deepmf.io.format import Format, Variable
+from deepmf.io.registry import FORMATS, format_of, read, variables
 
 __all__ = [
     "FORMATS",

@@ -11,14 +11,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import sparse
 
-from deepmf.archives import check_length, check_room
-from deepmf.dataset import Dataset
+from deepmf._utils.optional import need
+from deepmf._utils.safe_archives import UnreadableError, check_length, check_room
+from deepmf.data.assemble import from_matrix, names_array
+from deepmf.data.dataset import Dataset
+from deepmf.data.layout import Layout
+from deepmf.data.reading import Reading
 from deepmf.factorization import Factorization
-from deepmf.io.arrange import from_matrix, names_array
-from deepmf.io.base import Format, Reading, UnreadableError, Variable, need
-from deepmf.io.choose import choose
+from deepmf.io.format import Format, Variable
 from deepmf.io.hdf5 import check_hdf5
-from deepmf.layout import Layout
+from deepmf.io.variables import choose
 
 if TYPE_CHECKING:
     from anndata import AnnData

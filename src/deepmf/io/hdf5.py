@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from deepmf.archives import check_room
-from deepmf.io.base import UnreadableError
+from deepmf._utils.safe_archives import UnreadableError, check_room
 
 
 def check_hdf5(path: Path, file: Any) -> None:

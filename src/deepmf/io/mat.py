@@ -11,16 +11,18 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from deepmf.archives import check_room
-from deepmf.dataset import Dataset
+from deepmf._utils.optional import need
+from deepmf._utils.safe_archives import UnreadableError, check_room
+from deepmf.data.assemble import amounts, from_cube, from_matrix
+from deepmf.data.dataset import Dataset
+from deepmf.data.layout import Layout
+from deepmf.data.reading import Reading
+from deepmf.data.wavelengths import find_wavelengths
 from deepmf.factorization import Factorization
-from deepmf.io.arrange import amounts, from_cube, from_matrix
-from deepmf.io.bands import find_wavelengths
-from deepmf.io.base import Format, Reading, UnreadableError, Variable, need
-from deepmf.io.choose import choose
+from deepmf.io.format import Format, Variable
 from deepmf.io.hdf5 import check_hdf5
 from deepmf.io.mat_tags import check_tags
-from deepmf.layout import Layout
+from deepmf.io.variables import choose
 
 _Array = np.ndarray | sparse.sparray | sparse.spmatrix
 _HDF5 = b"\x89HDF\r\n\x1a\n"

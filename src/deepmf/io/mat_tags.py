@@ -6,7 +6,7 @@ import mmap
 import struct
 from pathlib import Path
 
-from deepmf.io.base import UnreadableError
+from deepmf._utils.safe_archives import UnreadableError
 
 _HEAD = 128
 _FLAGS, _MATRIX, _COMPRESSED = 6, 14, 15

@@ -15,12 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from deepmf.dataset import Dataset
+from deepmf._utils.safe_archives import UnreadableError
+from deepmf.data.assemble import check_numbers, check_sparse_size, from_matrix
+from deepmf.data.dataset import Dataset
+from deepmf.data.layout import Layout
+from deepmf.data.reading import Reading
 from deepmf.factorization import Factorization
-from deepmf.io.arrange import check_numbers, check_sparse_size, from_matrix
-from deepmf.io.base import Format, Reading, UnreadableError
+from deepmf.io.format import Format
 from deepmf.io.tables import open_text, write_tables
-from deepmf.layout import Layout
 
 _READ = 1 << 20
 _INFLATION = 1100

@@ -10,14 +10,21 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from deepmf.archives import check_npy, check_room, load_npz, npz_headers
-from deepmf.dataset import Dataset
+from deepmf._utils.safe_archives import (
+    UnreadableError,
+    check_npy,
+    check_room,
+    load_npz,
+    npz_headers,
+)
+from deepmf.data.assemble import amounts, from_cube, from_matrix, names_array
+from deepmf.data.dataset import Dataset
+from deepmf.data.layout import Layout
+from deepmf.data.reading import Reading
+from deepmf.data.wavelengths import find_wavelengths
 from deepmf.factorization import Factorization
-from deepmf.io.arrange import amounts, from_cube, from_matrix, names_array
-from deepmf.io.bands import find_wavelengths
-from deepmf.io.base import Format, Reading, UnreadableError, Variable
-from deepmf.io.choose import choose
-from deepmf.layout import Layout
+from deepmf.io.format import Format, Variable
+from deepmf.io.variables import choose
 
 
 class Npy(Format):

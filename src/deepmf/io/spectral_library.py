@@ -9,9 +9,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from deepmf._utils.safe_archives import UnreadableError
+from deepmf.data.assemble import components
 from deepmf.factorization import Factorization
-from deepmf.io.arrange import components
-from deepmf.io.base import UnreadableError
 from deepmf.io.envi import (
     braced,
     is_library,

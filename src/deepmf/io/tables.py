@@ -15,14 +15,16 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deepmf.archives import check_room, room
-from deepmf.dataset import Dataset
+from deepmf._utils.optional import need
+from deepmf._utils.safe_archives import UnreadableError, check_room, room
+from deepmf._utils.warnings import warn
+from deepmf.data.assemble import from_matrix, names_array, only_counts
+from deepmf.data.dataset import Dataset
+from deepmf.data.layout import Layout
+from deepmf.data.reading import Reading
+from deepmf.data.wavelengths import is_number
 from deepmf.factorization import Factorization
-from deepmf.io.arrange import from_matrix, names_array, only_counts
-from deepmf.io.bands import is_number
-from deepmf.io.base import Format, Reading, UnreadableError, need
-from deepmf.layout import Layout
-from deepmf.remarks import warn
+from deepmf.io.format import Format
 
 _HEAD = 1 << 20
 """Bytes looked at to find the delimiter and the header."""

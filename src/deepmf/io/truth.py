@@ -13,14 +13,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from deepmf.archives import load_npy, load_npz
-from deepmf.dataset import Dataset, Truth
-from deepmf.io.bands import as_wavelengths, find_wavelengths, is_length, names_wavelengths
-from deepmf.io.base import UnreadableError, Variable
-from deepmf.io.choose import is_numeric, list_of
+from deepmf._utils.safe_archives import UnreadableError, load_npy, load_npz
+from deepmf.data.dataset import Dataset, Truth
+from deepmf.data.wavelengths import as_wavelengths, find_wavelengths, is_length, names_wavelengths
+from deepmf.io.format import Variable
 from deepmf.io.mat import Mat, load
 from deepmf.io.numpy_files import Npz
 from deepmf.io.spectral_library import read_library
+from deepmf.io.variables import is_numeric, list_of
 
 _TABLES = (".csv", ".tsv", ".txt")
 _SUFFIXES = (".mat", ".npz", ".npy", *_TABLES, ".sli", ".hdr")

@@ -7,9 +7,9 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from deepmf.parameters import Parametrized, check_number
-from deepmf.quadratic import Array, Quadratic
-from deepmf.state import State
+from deepmf.core.parameters import Parametrized, check_number
+from deepmf.core.quadratic import Array, Quadratic
+from deepmf.core.state import State
 
 Term = tuple[float, Array]
 """(weight, B) of ``weight/2 ||X - B H||^2``."""

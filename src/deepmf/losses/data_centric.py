@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from deepmf.core.quadratic import Array, Quadratic
+from deepmf.core.state import State
 from deepmf.losses.base import Loss, Term, layer_weights, normal
-from deepmf.quadratic import Array, Quadratic
-from deepmf.state import State
 
 
 class DataCentric(Loss):

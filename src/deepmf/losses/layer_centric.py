@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from deepmf.core.quadratic import Array, Quadratic
+from deepmf.core.state import State
 from deepmf.losses.base import expected_errors, layer_weights
 from deepmf.losses.multilayer import Multilayer
-from deepmf.quadratic import Array, Quadratic
-from deepmf.state import State
 
 
 class LayerCentric(Multilayer):

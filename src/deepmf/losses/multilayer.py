@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from deepmf.core.quadratic import Array, Quadratic
+from deepmf.core.state import State
 from deepmf.losses.base import Loss, Term
-from deepmf.quadratic import Array, Quadratic
-from deepmf.state import State
 
 
 class Multilayer(Loss):

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from deepmf.core.quadratic import Array
+from deepmf.core.state import State
 from deepmf.losses.base import Term
 from deepmf.losses.data_centric import DataCentric
-from deepmf.quadratic import Array
-from deepmf.state import State
 
 
 class Trigeorgis(DataCentric):

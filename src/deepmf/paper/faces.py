@@ -6,13 +6,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from deepmf._utils.processes import Progress, in_parallel
 from deepmf.constraints import GroupedSparse
 from deepmf.datasets import Dataset, load_cbcl
 from deepmf.factorization import Factorization
 from deepmf.metrics import hoyer
 from deepmf.paper.folder import Folder
 from deepmf.paper.models import DEEP, SINGLE, Setting, fit_deep, fit_single
-from deepmf.parallel import Progress, in_parallel
 from deepmf.plots import plot_errors, plot_pictures
 
 RANKS = (100, 49, 25)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from deepmf.files import write_whole
+from deepmf._utils.atomic_files import write_whole
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

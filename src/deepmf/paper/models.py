@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from deepmf._factorize import factorize
+from deepmf.core.quadratic import Array
 from deepmf.factorization import Factorization
-from deepmf.factorize import factorize
-from deepmf.fit import Callback
+from deepmf.fitting.fit import Callback
 from deepmf.losses import LayerCentric, Loss
-from deepmf.quadratic import Array
 from deepmf.solvers import FastProjectedGradient
 
 DEEP: dict[str, str] = {

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from deepmf._utils.processes import Progress, in_parallel
+from deepmf.core.quadratic import Array
 from deepmf.datasets import (
     Dataset,
     load_jasper,
@@ -17,14 +19,12 @@ from deepmf.datasets import (
     simulated_scene,
 )
 from deepmf.factorization import Factorization
-from deepmf.labels import component_ids
+from deepmf.hierarchy.names import component_ids
 from deepmf.metrics import match
 from deepmf.paper.folder import Folder
 from deepmf.paper.models import DEEP, IMPROVED, SINGLE, Setting, fit_deep, fit_single
-from deepmf.parallel import Progress, in_parallel
 from deepmf.plots import plot_errors, plot_hierarchy, plot_maps
 from deepmf.plots.style import color, new_figure, plain_axes
-from deepmf.quadratic import Array
 from deepmf.regularizers import MinVolume
 
 if TYPE_CHECKING:

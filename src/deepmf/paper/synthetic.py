@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from deepmf._utils.processes import Progress, in_parallel
 from deepmf.constraints import GroupedSparse, Nonnegative
 from deepmf.datasets import synthetic
 from deepmf.metrics import match
 from deepmf.paper.folder import Folder
 from deepmf.paper.models import DEEP, IMPROVED, SINGLE, Setting, fit_deep, fit_single
-from deepmf.parallel import Progress, in_parallel
 from deepmf.plots.style import color, new_figure, plain_axes
 from deepmf.regularizers import MinVolume
 

@@ -10,7 +10,7 @@ from deepmf.plots.pictures import plot_pictures
 from deepmf.plots.residual import plot_residual, relative_residual
 from deepmf.plots.scan import plot_scan
 from deepmf.plots.spectra import plot_spectra
-from deepmf.plots.words import plot_words, top_features
+from deepmf.plots.top_features import plot_words, top_features
 
 __all__ = [
     "plot_errors",

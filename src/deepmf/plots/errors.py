@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from deepmf.core.quadratic import Array
 from deepmf.factorization import Factorization
-from deepmf.history import DIVERGED
+from deepmf.fitting.history import DIVERGED
 from deepmf.plots.fits import fit_of
 from deepmf.plots.style import (
     NORMAL,
@@ -18,13 +19,12 @@ from deepmf.plots.style import (
     new_figure,
     plain_axes,
 )
-from deepmf.quadratic import Array
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from deepmf.estimators import DeepMF
+    from deepmf.estimator import DeepMF
 
 _DASHES = ("-", "--", "-.", ":")
 _FEW = 12

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import sparse
 
+from deepmf.data.assemble import Rows
+from deepmf.data.containers import as_dataset
+from deepmf.data.on_disk import Stored, as_stored
 from deepmf.factorization import Factorization
-from deepmf.io.arrange import Rows
-from deepmf.io.containers import as_dataset
-from deepmf.stored import Stored, as_stored
 
 if TYPE_CHECKING:
-    from deepmf.estimators import DeepMF
+    from deepmf.estimator import DeepMF
 
 
 def fit_of(given: Factorization | DeepMF) -> Factorization:

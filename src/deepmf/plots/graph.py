@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deepmf.factorization import Factorization
+from deepmf.hierarchy.tree import families
 from deepmf.plots.style import PAGE_HEIGHT
-from deepmf.tree import families
 
 ROOMY = 0.45
 """Percentages on links need components at least this far apart."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from deepmf.factorization import Factorization
-from deepmf.labels import layer_names
+from deepmf.hierarchy.names import layer_names
 from deepmf.plots.arrows import draw_arrows
 from deepmf.plots.fits import fit_of
 from deepmf.plots.graph import Graph, layer_graph
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from deepmf.estimators import DeepMF
+    from deepmf.estimator import DeepMF
 
 _SMALLEST = 4.5
 """Points of the smallest names."""

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
+from deepmf.core.quadratic import Array
 from deepmf.factorization import Factorization
 from deepmf.plots.style import NO_DATA, SMALL
-from deepmf.quadratic import Array
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

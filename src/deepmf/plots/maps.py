@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
+from deepmf.core.quadratic import Array
 from deepmf.factorization import Factorization, layer_number
-from deepmf.labels import component_names
-from deepmf.mixture import mixture
+from deepmf.hierarchy.names import component_names
 from deepmf.plots.fits import fit_of
 from deepmf.plots.images import Picture, Scale, draw_bar, draw_image, is_flat, to_picture
 from deepmf.plots.style import NORMAL, TITLE, TWO_COLUMNS, Grid, new_figure, note
 from deepmf.plots.texts import heading
-from deepmf.quadratic import Array
+from deepmf.unmixing import mixture
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from deepmf.estimators import DeepMF
+    from deepmf.estimator import DeepMF
 
 _SCALES = {
     "own": "each map has its own colour scale",
@@ -52,7 +52,7 @@ def plot_maps(
     names : sequence of str, optional
         Names of the components.
     show : {"fractions", "codes"}
-        Fractions of the pixel, which sum to 1 (see `deepmf.mixture`), or codes as they are. Where
+        Fractions of the pixel, which sum to 1 (see `deepmf.unmixing`), or codes as they are. Where
         factors have negative entries there are codes only.
     scale : {"own", "shared"}
         Whether each map has its own colour scale or all have one.

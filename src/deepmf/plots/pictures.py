@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from deepmf.core.quadratic import Array
 from deepmf.factorization import Factorization, layer_number
-from deepmf.labels import component_names
+from deepmf.hierarchy.names import component_names
 from deepmf.plots.fits import fit_of
 from deepmf.plots.images import (
     Box,
@@ -22,12 +23,11 @@ from deepmf.plots.images import (
 )
 from deepmf.plots.style import ONE_COLUMN, SMALL, TITLE, new_figure, write
 from deepmf.plots.texts import shorten
-from deepmf.quadratic import Array
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from deepmf.estimators import DeepMF
+    from deepmf.estimator import DeepMF
 
 _NOTES = {
     "gray_r": "white: 0; black: the largest value of each",

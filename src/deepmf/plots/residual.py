@@ -9,8 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
+from deepmf.core.quadratic import Array
+from deepmf.data.on_disk import Stored, as_stored
 from deepmf.factorization import Factorization, layer_number
-from deepmf.labels import sample_names
+from deepmf.hierarchy.names import sample_names
 from deepmf.plots.fits import data_of, fit_of
 from deepmf.plots.images import Picture, Scale, draw_bar, draw_image, is_flat, to_picture
 from deepmf.plots.style import (
@@ -24,14 +26,12 @@ from deepmf.plots.style import (
     plain_axes,
 )
 from deepmf.plots.texts import shorten
-from deepmf.quadratic import Array
-from deepmf.stored import Stored, as_stored
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from deepmf.estimators import DeepMF
+    from deepmf.estimator import DeepMF
 
 _BLOCK = 2**22
 """Entries of a dense X that are worked on at a time."""

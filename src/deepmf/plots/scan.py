@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from deepmf.choice import STABLE
 from deepmf.plots.style import NORMAL, SMALL, TWO_COLUMNS, color, new_figure, plain_axes
+from deepmf.selection.rule import STABLE
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from deepmf.scan import Scan
+    from deepmf.selection.scan import Scan
 
 _CHOICE, _HOLLOW = "ranks to take, or to choose between", "duplicate or empty components"
 

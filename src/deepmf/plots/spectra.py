@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
+from deepmf.core.quadratic import Array
+from deepmf.data.layout import Layout
 from deepmf.factorization import Factorization, layer_number
-from deepmf.labels import component_names
-from deepmf.layout import Layout
-from deepmf.mixture import mixture
+from deepmf.hierarchy.names import component_names
 from deepmf.plots.fits import fit_of
 from deepmf.plots.style import (
     NORMAL,
@@ -24,13 +24,13 @@ from deepmf.plots.style import (
     plain_axes,
 )
 from deepmf.plots.texts import heading
-from deepmf.quadratic import Array
+from deepmf.unmixing import mixture
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from deepmf.estimators import DeepMF
+    from deepmf.estimator import DeepMF
 
 _MANY = 24
 """Panels are smaller beyond this number."""
@@ -45,7 +45,7 @@ def plot_spectra(
     *,
     width: float = TWO_COLUMNS,
 ) -> Figure:
-    """Each component in its own panel, in the data's units (see `deepmf.mixture`).
+    """Each component in its own panel, in the data's units (see `deepmf.unmixing`).
 
     ``w / mean |w|`` instead where factors have negative entries, and beside the truth, which is
     dashed and scaled in the same way. Lines break where bad bands were left out.

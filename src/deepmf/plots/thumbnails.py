@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from deepmf.core.quadratic import Array
 from deepmf.factorization import Factorization
 from deepmf.plots.graph import Size
 from deepmf.plots.images import (
@@ -22,8 +23,7 @@ from deepmf.plots.images import (
 from deepmf.plots.maps import amounts
 from deepmf.plots.style import write
 from deepmf.plots.texts import shorten
-from deepmf.plots.words import top_features
-from deepmf.quadratic import Array
+from deepmf.plots.top_features import top_features
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

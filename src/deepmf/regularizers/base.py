@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import ClassVar
 
 from deepmf.constraints.base import Constraint
-from deepmf.parameters import Parametrized, check_number
-from deepmf.quadratic import Array, Quadratic
+from deepmf.core.parameters import Parametrized, check_number
+from deepmf.core.quadratic import Array, Quadratic
 
 
 class Regularizer(Parametrized):

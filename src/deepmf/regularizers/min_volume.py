@@ -6,8 +6,8 @@ import numpy as np
 
 from deepmf.constraints.base import Constraint
 from deepmf.constraints.simplex import Simplex
-from deepmf.parameters import check_number
-from deepmf.quadratic import Array, Quadratic
+from deepmf.core.parameters import check_number
+from deepmf.core.quadratic import Array, Quadratic
 from deepmf.regularizers.base import Regularizer
 
 

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from deepmf.layout import Layout
-from deepmf.quadratic import Array
+from deepmf.core.quadratic import Array
+from deepmf.data.layout import Layout
 from deepmf.report.numbers import bins, extremes, rounded
 from deepmf.report.texts import short
 

@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from deepmf.labels import component_ids
+from deepmf.core.quadratic import Array
+from deepmf.hierarchy.names import component_ids
 from deepmf.metrics import match
-from deepmf.quadratic import Array
 from deepmf.report.numbers import root
 from deepmf.report.texts import explained, short
 from deepmf.runs.compare import readable

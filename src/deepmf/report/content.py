@@ -9,15 +9,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from deepmf.core.quadratic import Array
+from deepmf.data.assemble import mixture_of
+from deepmf.data.layout import Layout
 from deepmf.factorization import Factorization
-from deepmf.history import DIVERGED
-from deepmf.io.arrange import mixture_of
-from deepmf.layout import Layout
-from deepmf.quadratic import Array
+from deepmf.fitting.history import DIVERGED
+from deepmf.hierarchy.order import uncrossed_orders
 from deepmf.report.axis import Axis
 from deepmf.report.compare import Ranking, default_ranking, side_by_side, table
 from deepmf.report.numbers import block_mean, composite, quantised, root, rounded, thinned
-from deepmf.report.order import uncrossed_orders
 from deepmf.report.texts import digits, duration, model_name, short, summary
 from deepmf.runs.run import Run
 

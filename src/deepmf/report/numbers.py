@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from deepmf.quadratic import Array
+from deepmf.core.quadratic import Array
 
 NO_DATA = 255
 """The code of a pixel without a value; values use the codes 0 to 254."""

@@ -13,7 +13,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from deepmf.files import write_whole
+from deepmf._utils.atomic_files import write_whole
 from deepmf.report.compare import Ranking
 from deepmf.report.content import FULL, Detail, report_content
 from deepmf.report.texts import model_name, numbered

@@ -6,8 +6,8 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
+from deepmf.data.layout import Layout
 from deepmf.factorization import Factorization
-from deepmf.layout import Layout
 
 _LONGEST_NAME = 200
 

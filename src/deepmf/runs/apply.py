@@ -11,20 +11,20 @@ from typing import Any
 
 import numpy as np
 
-from deepmf.dataset import Dataset
+from deepmf.data.assemble import mixture_of
+from deepmf.data.containers import check_same_features
+from deepmf.data.dataset import Dataset
+from deepmf.data.layout import Layout
+from deepmf.data.on_disk import Stored
+from deepmf.data.validation import check_matrix
 from deepmf.factorization import Factorization
 from deepmf.io import Reading, format_of
-from deepmf.io.arrange import mixture_of
-from deepmf.io.containers import check_same_features
-from deepmf.layout import Layout
 from deepmf.plots.residual import relative_residual, squared_residuals
 from deepmf.runs.config import Config
 from deepmf.runs.execute import facts, open_data
 from deepmf.runs.run import Run
 from deepmf.runs.scaling import scaled
 from deepmf.runs.store import check_space, load_run, write_samples
-from deepmf.stored import Stored
-from deepmf.validation import check_matrix
 
 _OF_FEATURES = ("wavelengths", "bad_bands", "nodata", "features")
 _OF_FILES = ("variable", "rows", "bands", "order", "index", "drop")

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from deepmf._utils.processes import Progress, in_parallel
 from deepmf.factorization import Factorization
-from deepmf.history import DIVERGED
+from deepmf.fitting.history import DIVERGED
 from deepmf.metrics import hoyer, match
-from deepmf.parallel import Progress, in_parallel
 from deepmf.runs.config import Config, ConfigError
 from deepmf.runs.execute import execute, open_data
 from deepmf.runs.run import Run

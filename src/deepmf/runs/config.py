@@ -11,11 +11,11 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
-from deepmf.checkpoint import Checkpoint
-from deepmf.factorize import factorize
+from deepmf._factorize import factorize
+from deepmf.fitting.checkpoint import Checkpoint
+from deepmf.fitting.registry import SETTINGS, known
 from deepmf.io import Reading
 from deepmf.io.truth import truth_file
-from deepmf.names import SETTINGS, known
 
 _NOT_IN_FILES = ("X", "callbacks", "panel_size")
 FIT_DEFAULTS = {

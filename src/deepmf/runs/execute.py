@@ -13,23 +13,23 @@ from typing import Any
 
 import numpy as np
 
-from deepmf.checkpoint import Checkpoint
-from deepmf.compiling import clock
+from deepmf._factorize import factorize
+from deepmf._utils.compile_clock import clock
 from deepmf.constraints import Fixed
-from deepmf.dataset import Dataset, Truth
+from deepmf.data.dataset import Dataset, Truth
+from deepmf.data.on_disk import Stored, as_stored
+from deepmf.data.validation import is_sparse
 from deepmf.datasets import catalogue
 from deepmf.factorization import Factorization
-from deepmf.factorize import factorize
-from deepmf.fit import Callback, InterruptedWarning
+from deepmf.fitting.checkpoint import Checkpoint
+from deepmf.fitting.fit import Callback, InterruptedWarning
+from deepmf.fitting.problem import build_problem
 from deepmf.io import read
 from deepmf.io.truth import read_truth
 from deepmf.plots.residual import relative_residual
-from deepmf.problem import build_problem
 from deepmf.runs.config import FIT_DEFAULTS, Config, ConfigError
 from deepmf.runs.run import Run
 from deepmf.runs.scaling import measured, scaled
-from deepmf.stored import Stored, as_stored
-from deepmf.validation import is_sparse
 
 _OF_PROBLEM = inspect.signature(build_problem).parameters
 _UNLIKE = 100

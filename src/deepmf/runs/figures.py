@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from deepmf.core.quadratic import Array
 from deepmf.plots import (
     plot_errors,
     plot_hierarchy,
@@ -17,7 +18,6 @@ from deepmf.plots import (
     plot_spectra,
     plot_words,
 )
-from deepmf.quadratic import Array
 from deepmf.runs.run import Run
 
 if TYPE_CHECKING:

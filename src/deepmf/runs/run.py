@@ -9,11 +9,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from deepmf.dataset import Truth
+from deepmf.core.quadratic import Array
+from deepmf.data.dataset import Truth
 from deepmf.factorization import Factorization
-from deepmf.labels import component_ids
+from deepmf.hierarchy.names import component_ids
 from deepmf.metrics import match
-from deepmf.quadratic import Array
 
 DOUBTFUL = 15.0
 """MRSA above which a component bears a true one's name with a question mark."""

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from deepmf.quadratic import Array
-from deepmf.stored import Stored
+from deepmf.core.quadratic import Array
+from deepmf.data.on_disk import Stored
 
 SCALES = {
     "tfidf": "words by documents: x_ij log((1 + n) / (1 + n_i)) + x_ij, then columns of norm 1",

@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deepmf.archives import load_npy, load_npz
-from deepmf.dataset import Truth
+from deepmf._utils.atomic_files import UNREADABLE
+from deepmf._utils.safe_archives import load_npy, load_npz
+from deepmf.data.assemble import components
+from deepmf.data.dataset import Truth
 from deepmf.factorization import Factorization
-from deepmf.files import UNREADABLE
 from deepmf.io import FORMATS
-from deepmf.io.arrange import components
 from deepmf.io.numpy_files import Npy
 from deepmf.io.spectral_library import write_library
 from deepmf.runs.run import Run
@@ -33,7 +33,7 @@ def save_run(folder: Path, run: Run) -> None:
     ``summary.json``, ``history.csv``, ``components-layer-l.csv``, ``links-layer-l.csv``, codes in
     the input's own kind, an ENVI spectral library for spectra, ``truth.npz`` and ``residual.npy``,
     for a scene also in the input's own kind. A scene's components are in the data's units there,
-    and its codes are fractions of pixels, see `deepmf.mixture`.
+    and its codes are fractions of pixels, see `deepmf.unmixing`.
     """
     check_space(folder, run.f)
     run.f.save(folder / "factors.npz")

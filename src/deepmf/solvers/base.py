@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from deepmf.constraints.base import Constraint
-from deepmf.parameters import Parametrized
-from deepmf.quadratic import Array, Quadratic
+from deepmf.core.parameters import Parametrized
+from deepmf.core.quadratic import Array, Quadratic
 
 
 class Solver(Parametrized):

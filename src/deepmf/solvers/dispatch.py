@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from deepmf._utils.threads import do_in_threads
 from deepmf.constraints import (
     Box,
     CappedSimplex,
@@ -18,8 +19,7 @@ from deepmf.constraints import (
     Simplex,
     Unconstrained,
 )
-from deepmf.quadratic import Array, Quadratic
-from deepmf.threads import do_in_threads
+from deepmf.core.quadratic import Array, Quadratic
 
 FIRST_ALPHA = 0.05
 """alpha_1 of Algorithm 4; a small value starts with strong extrapolation."""
@@ -40,10 +40,10 @@ def _kernels() -> ModuleType | None:
     try:
         from numba import config
 
-        from deepmf.solvers import compiled
+        from deepmf.kernels import descent
     except (ImportError, RuntimeError):  # missing, or nowhere to keep compiled code
         return None
-    return None if config.DISABLE_JIT else compiled
+    return None if config.DISABLE_JIT else descent
 
 
 def _kind(kernels: ModuleType, constraint: Constraint) -> tuple[int, float, float] | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from deepmf.constraints.base import Constraint
-from deepmf.quadratic import Array, Quadratic, Side, largest_eigenvalue
+from deepmf.core.quadratic import Array, Quadratic, Side, largest_eigenvalue
 from deepmf.solvers.base import Solver
 
 

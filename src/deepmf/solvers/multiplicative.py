@@ -6,7 +6,7 @@ import numpy as np
 
 from deepmf.constraints.base import Constraint
 from deepmf.constraints.entries import Nonnegative
-from deepmf.quadratic import Array, Quadratic, Side
+from deepmf.core.quadratic import Array, Quadratic, Side
 from deepmf.solvers.base import Solver
 
 

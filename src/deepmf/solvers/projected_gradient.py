@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deepmf.constraints.base import Constraint
-from deepmf.quadratic import Array, Quadratic
+from deepmf.core.quadratic import Array, Quadratic
 from deepmf.solvers.base import Solver
 from deepmf.solvers.dispatch import FIRST_ALPHA, column_settings, compiled_solve
 from deepmf.solvers.steps import step_sizes

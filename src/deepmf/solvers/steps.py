@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from deepmf.constraints.base import Constraint
-from deepmf.quadratic import Array, Quadratic, Side, largest_eigenvalue
+from deepmf.core.quadratic import Array, Quadratic, Side, largest_eigenvalue
 
 _SMALLEST = 1e-12
 """Diagonal entries are taken as at least this part of the largest one."""

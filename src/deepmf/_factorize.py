@@ -1,0 +1,240 @@
+"""The one function most users need."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+from deepmf._utils.rng import generator
+from deepmf._utils.warnings import warn
+from deepmf.data.containers import as_columns
+from deepmf.data.layout import Layout
+from deepmf.data.matrix import Foreign
+from deepmf.data.panels import Panels, as_panels
+from deepmf.data.validation import check_matrix, check_scale, check_seen, check_sign, check_whole
+from deepmf.factorization import Factorization
+from deepmf.fitting.add_layer import Given, check_given
+from deepmf.fitting.checkpoint import Checkpoint
+from deepmf.fitting.diagnostics import advice
+from deepmf.fitting.fingerprint import fingerprint
+from deepmf.fitting.fit import Callback, Control, Fit, fit
+from deepmf.fitting.problem import Problem, build_problem
+from deepmf.fitting.registry import resolve_start
+from deepmf.init import Start
+
+
+def factorize(
+    X: Any,
+    ranks: int | Sequence[int],
+    *,
+    weights: Any = None,
+    model: object = "layer-centric",
+    constraint_W: object = None,
+    constraint_H: object = None,
+    regularizer_W: object = None,
+    regularizer_H: object = None,
+    init: object = None,
+    augment: int = 0,
+    solver: object = "fpgm",
+    max_iter: int = 500,
+    tol: float = 1e-4,
+    max_time: float | None = None,
+    inner_iter: int = 10,
+    inner_tol: float = 0.01,
+    extrapolate: bool = True,
+    random_state: Any = None,
+    allow_negative: bool = False,
+    callbacks: Callback | Sequence[Callback] | None = None,
+    panel_size: int | None = None,
+    device: Any = None,
+    checkpoint: Checkpoint | str | os.PathLike[str] | None = None,
+) -> Factorization:
+    """Factor X into layers: X ~ W_1 H_1, W_1 ~ W_2 H_2, ..., W_{L-1} ~ W_L H_L.
+
+    Columns of X are data points, as in the paper; for scikit-learn's orientation see `DeepMF`.
+
+    Parameters
+    ----------
+    X : matrix, m x n, or AnnData, xarray.DataArray, Dataset
+        m features x n samples. float32 stays float32; other numbers become float64. Never copied
+        if it is already floating. A SciPy sparse array or matrix stays sparse (CSR is converted to
+        CSC once). A PyTorch tensor is worked on where it is, and the factors are tensors there. A
+        Dask array is worked on by the workers of the `distributed.Client` in use, and ``H[0]`` is
+        one too. Of AnnData, obs are the samples, of an xarray cube the pixels with data; their
+        names and coordinates, or the layout of a `Dataset` as `deepmf.io.read` gives it, go on to
+        the result. A DataFrame's columns are samples here, which is said in a warning.
+    ranks : int or sequence of ints
+        r_1, ..., r_L: the number of components of each layer, normally decreasing. One number is
+        NMF with a single layer.
+    weights : None, "observed", or matrix, m x n
+        How much each entry of X counts: errors are sums over entries times their weights, divided
+        by the largest weight. 0 leaves an entry out, and so does NaN under ``"observed"``, where
+        all others count the same. For arrays and data on disk. ``None`` (default): all count the
+        same, and NaN are refused.
+    model : str or Loss
+        What is minimised, over all layers at once unless said otherwise; W_0 is X:
+
+        ``"layer-centric"`` (default)
+            ``1/2 sum_l lam_l ||W_{l-1} - W_l H_l||^2``: each layer fits the components of the one
+            before, and is fitted by the next.
+        ``"data-centric"``
+            ``1/2 sum_l mu_l ||X - W_l H_l ... H_1||^2``: each layer fits the data.
+        ``"multilayer"``
+            ``1/2 ||W_{l-1} - W_l H_l||^2``, one layer after the other, each to its end.
+        ``"trigeorgis"``
+            The updates of Trigeorgis et al., which share no loss: a baseline.
+
+        An object has its own weights, ``LayerCentric(lam=1)`` or ``DataCentric(mu=0.5)``; a
+        subclass of `Loss` is a model of your own.
+    constraint_W, constraint_H : None, str, Constraint, or a list with one per layer
+        Sets that W_l and H_l must lie in: ``"nonnegative"``, ``"none"`` (signed), ``"simplex"``
+        (nonnegative, columns sum to 1), ``"capped-simplex"`` (at most 1), ``"box"`` (0 to 1), or
+        objects such as ``Box(0, 5)``, ``GroupedSparse(0.8)`` (average sparsity of the columns) and
+        ``Fixed(values)`` (known components). ``None`` (default): nonnegative, with columns that
+        sum to 1 where the model or the penalty needs a W of fixed scale.
+    regularizer_W, regularizer_H : None, str, Regularizer, or a list with one per layer
+        Penalties added to the loss: ``MinVolume(weight)``, ``1/2 logdet(W'W + delta I)`` for W
+        (components close to the data), ``Ridge(weight)``, ``1/2 ||M||^2``, ``L1(weight)``,
+        ``||M||_1`` (sparse), or their names ``"min-volume"``, ``"ridge"``, ``"l1"``. A weight is
+        relative to the layer's error at the start, and so free of the data's units. ``None``
+        (default): no penalty.
+    init : None, str, function, a list of these, or (Ws, Hs)
+        Where to start. ``"nndsvd"``: from singular vectors; ``"snpa"``: from extreme samples,
+        where some are nearly pure; ``"hierarchical"``: from clusters of samples; ``"random"``; a
+        function ``start(panels, rank, rng) -> W``; or feasible factors, a pair of lists with one
+        matrix per layer. ``None`` (default): ``"nndsvd"``, and ``"random"`` where the rank exceeds
+        the data's dimensions, W may be negative, or entries are missing or weighted. A list such
+        as ``["hierarchical", "snpa"]`` fits from each, all weighted as the first, and keeps the
+        fit with the lowest objective.
+    augment : int, default 0
+        Sweeps of each layer alone before the next is started from its components; 0: all layers
+        are started first and then swept together. ``"multilayer"`` always runs ``max_iter`` here.
+    solver : str or Solver
+        How one factor is improved while the others stay: ``"fpgm"`` (default), fast projected
+        gradients with restarts, for all constraints; ``"pg"``, without acceleration; ``"hals"``,
+        row by row; ``"mu"``, multiplicative updates, for nonnegative factors.
+    max_iter : int, default 500
+        Largest number of sweeps, each of which updates all factors once (per layer for
+        ``"multilayer"``). Reaching it gives a ``ConvergenceWarning``.
+    tol : float, default 1e-4
+        Stop when a sweep decreases the objective by less than this fraction of the loss. 0: never,
+        which asks for exactly ``max_iter`` sweeps.
+    max_time : float, optional
+        Stop after the sweep during which this many seconds have passed.
+    inner_iter : int, default 10
+        Largest number of steps in one update of a factor.
+    inner_tol : float, default 0.01
+        An update ends earlier once a step is shorter than this fraction of its first.
+    extrapolate : bool, default True
+        Begin each sweep ahead of where the last one ended, and take it back where the objective
+        rose: several times fewer sweeps. False: plain sweeps, as in the paper.
+    random_state : None, int, Generator or RandomState
+        Seed of random starts: an integer makes fits reproducible, ``None`` (default) does not.
+    allow_negative : bool, default False
+        Fit negative entries of X (noise, say) though both factors of layer 1 are nonnegative;
+        False: refuse them.
+    callbacks : callable or list of callables, optional
+        Called after each sweep with a `Progress` (sweep, objective, errors, time), ``print`` for
+        example; a true return value stops the fit.
+    panel_size : int, optional
+        Columns of X worked on at a time; the result does not depend on it. Default: by the size of
+        X.
+    device : str or torch.device, optional
+        ``"cuda"``: work there on X, which is sent once if there is room and else block by block;
+        the factors come back in the kind that X is. Default: where X is.
+    checkpoint : path or Checkpoint, optional
+        A file that is written every minute (``Checkpoint(path, interval=...)``: so many seconds),
+        and from which the same call goes on if the process was killed or interrupted, or stopped by
+        ``max_time`` or a callback: to the same result, bit for bit on as many threads. It is
+        removed when the fit has ended by itself. Not for Dask arrays. Default: none.
+
+    Returns
+    -------
+    Factorization
+        With ``.W``, ``.H`` (lists), ``.history``, ``.stop_reason``, ``.tree``, ``.save``.
+
+    Examples
+    --------
+    >>> from deepmf import MinVolume, factorize
+    >>> from deepmf.datasets import synthetic
+    >>> data = synthetic(noise=0.01, random_state=0)
+    >>> f = factorize(data.X, [6, 3], regularizer_W=MinVolume(1e-3), init="snpa",
+    ...               allow_negative=True)
+    >>> [W.shape for W in f.W], [H.shape for H in f.H]
+    ([(3, 6), (3, 3)], [(6, 1000), (3, 6)])
+    """
+    data, layout, weights = as_columns(X, weights)
+    data = check_matrix(data, sparse_ok=True, device=device, weights=weights)
+    check_seen(data)
+    problem = build_problem(
+        ranks, model, constraint_W, constraint_H, regularizer_W, regularizer_H, solver
+    )
+    control = Control(
+        max_iter=max_iter,
+        tol=tol,
+        max_time=max_time,
+        inner_iter=inner_iter,
+        inner_tol=inner_tol,
+        extrapolate=extrapolate,
+        augment=augment,
+        callbacks=(callbacks,) if callable(callbacks) else callbacks,
+    )
+    to_file = Checkpoint.of(checkpoint)
+    if to_file is not None and isinstance(data, Foreign) and data.lazy:
+        raise ValueError(
+            "checkpoint is not for Dask arrays, whose codes stay on the workers (which may be lost "
+            "without one); leave it out, or pass X.compute() if it fits in memory."
+        )
+    check_whole(data, problem.layers[0].constraint_H)
+    if panel_size is None and problem.layers[0].constraint_H.separable is None:
+        panel_size = data.shape[1]  # a set that ties all columns of H_1 needs them in one panel
+    check_scale(data)
+    if problem.nonnegative and not allow_negative:
+        check_sign(data)
+    with as_panels(data, panel_size) as panels:
+        starts, rng = _starts(init, problem, panels), generator(random_state)
+        if to_file is not None:
+            owner = fingerprint(
+                panels,
+                problem,
+                starts,
+                random_state,
+                augment=augment,
+                inner_iter=inner_iter,
+                inner_tol=inner_tol,
+                extrapolate=extrapolate,
+            )
+            to_file.bind(owner)
+        done = fit(panels, problem, starts, control, rng, to_file)
+        f = _result(done, panels, problem, layout)
+    said = advice(f)
+    if said:
+        warn(said)
+    return f
+
+
+def _starts(init: object, problem: Problem, panels: Panels) -> list[Start | Given]:
+    """One start, several (a list of names and functions), or the user's own factors."""
+    signed = not problem.layers[0].constraint_W.nonnegative
+    if isinstance(init, list | tuple) and init:
+        if all(isinstance(start, str) or callable(start) for start in init):
+            return [resolve_start(start, signed) for start in init]
+        if len(init) == 2 and not any(M is None or isinstance(M, str) or callable(M) for M in init):
+            return [check_given(init[0], init[1], problem, panels)]
+    return [resolve_start(init, signed)]
+
+
+def _result(done: Fit, panels: Panels, problem: Problem, layout: Layout) -> Factorization:
+    s = done.state
+    return Factorization(
+        W=[panels.own(W) for W in s.W],
+        H=[panels.own(H) for H in (panels.get_codes(), *s.H[1:])],
+        history=done.history,
+        stop_reason=done.stop_reason,
+        start=done.start,
+        weights=done.weights,
+        problem=problem,
+        encoder=done.encoder,
+        layout=layout,
+    )

@@ -1,0 +1,1 @@
+"""Shared helpers: threads, processes, seeds, warnings, atomic files, safe archives."""

@@ -1,0 +1,1 @@
+"""The data side: every kind of X, its layout and its validation."""

@@ -1,0 +1,506 @@
+"""From what a file holds to X (features x samples) and its layout: the same for all formats."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from deepmf._utils.safe_archives import UnreadableError, times
+from deepmf.data.dataset import Dataset
+from deepmf.data.layout import Layout
+from deepmf.data.lazy_cube import Flat, Pixels, blocks, is_masked, unmasked
+from deepmf.data.matrix import Foreign, as_foreign
+from deepmf.data.on_disk import Stored, as_stored
+from deepmf.data.reading import Reading
+from deepmf.data.wavelengths import band_numbers, read_wavelengths
+from deepmf.factorization import Factorization
+from deepmf.unmixing import FRACTIONS, SPECTRA, Mixture, mixture
+
+KEEPS = "--weights observed keeps them"
+"""What a note says of pixels that were left out though some of their bands are there."""
+
+_PLAIN = Layout()
+_SURELY_FINE = 10**6
+_EMPTY = 100
+"""Rows or columns per entry, above the number that is surely fine, that make a size absurd."""
+
+Rows = Literal["features", "samples"]
+
+
+def from_cube(
+    path: Path,
+    cube: Any,
+    reading: Reading,
+    *,
+    axis: Literal["first", "last"] | None = None,
+    wavelengths: Any = None,
+    bad: Any = None,
+    nodata: float | None = None,
+    factor: float = 1.0,
+    layout: Layout = _PLAIN,
+) -> Dataset:
+    """A scene from an array of rows x cols x bands (or bands x rows x cols).
+
+    Bad bands, and bands without data in any pixel, are left out; so are pixels without data in all
+    remaining bands, and unless ``reading.gaps`` those that lack some. A cube of floats with nothing
+    to leave out is not copied, unless its bands lie between its rows and its columns; a large file
+    stays on disk in any case.
+
+    Parameters
+    ----------
+    path : Path
+        The file, for messages and the name.
+    cube : array, 3-D
+        May be memory-mapped or masked.
+    reading : Reading
+        The user's answers; they win over what follows.
+    axis : {"first", "last"}, optional
+        The spectral axis, where the format fixes it.
+    wavelengths : array_like, optional
+        Of all bands, in nanometres.
+    bad : array_like of bool, optional
+        Bands the file marks as bad.
+    nodata : float, optional
+        The value of pixels without data; NaN always counts. In some bands of a pixel alone it is a
+        value like any other where the data reach it, or zero, and missing where they do not.
+    factor : float
+        What the file's values are to be divided by.
+    layout : Layout
+        Coordinates and header to keep; ``features`` are the names of all bands.
+    """
+    shape = cube.shape
+    place = spectral_axis(path, shape, reading, axis, wavelengths)
+    cube = np.moveaxis(cube, place, 2)
+    check_numbers(path, cube)
+    rows, cols, m = cube.shape
+    if reading.image not in (None, (rows, cols)):
+        raise UnreadableError(
+            f"{path} holds a cube of {rows} x {cols} pixels; leave out the shape of its pictures."
+        )
+    order: Literal["C", "F"] = "C"
+    X: Any
+    if is_lazy(cube):
+        X = cube.reshape(rows * cols, m).T
+    else:
+        order = "F" if cube.strides[0] < cube.strides[1] else "C"
+        slow, fast = (0, 1) if order == "C" else (1, 0)
+        if cube.strides[slow] == cube.shape[fast] * cube.strides[fast]:
+            X = cube.reshape(rows * cols, m, order=order).T  # a view
+        else:
+            order, X = "C", Flat(cube)
+    layout = replace(layout, image_shape=(rows, cols), order=order, pixels="columns")
+    data = _scene(path, X, reading, wavelengths, bad, nodata, layout, factor)
+    count = _listed(reading, wavelengths)
+    if axis is not None or reading.bands is not None or shape.count(count) == 1:
+        return data
+    said = f"The {('first', 'second', 'last')[place]} axis of its {times(shape)} array is taken as"
+    tie = " (another is as long)" if shape.count(m) > 1 else ""
+    way = "" if place == 0 else "; if it is the first, say --bands first"
+    return replace(data, notes=[f"{said} the spectral one{tie}{way}.", *data.notes])
+
+
+def from_matrix(
+    path: Path,
+    A: Any,
+    reading: Reading,
+    *,
+    rows: Rows | None = None,
+    wavelengths: Any = None,
+    bad: Any = None,
+    nodata: float | None = None,
+    layout: Layout = _PLAIN,
+) -> Dataset:
+    """A matrix, dense or sparse; with a picture shape its columns are a scene or its rows pictures.
+
+    ``rows`` says what the format's rows are when the user does not; where neither does, they are
+    features unless only the columns fit the file's picture or wavelengths. ``layout`` is that of
+    features x samples, whichever way the file has them.
+    """
+    if A.ndim != 2:
+        raise UnreadableError(
+            f"{path} holds an array of shape {A.shape}; expected a matrix or a cube."
+        )
+    check_numbers(path, A)
+    if sparse.issparse(A):
+        _check_sparse(path, A)
+    X = A.T if _rows(A.shape, reading, rows, wavelengths, layout) == "samples" else A
+    layout = _with_picture(path, X.shape, reading, layout)
+    if layout.kind == "scene" and not sparse.issparse(X):
+        return _scene(path, X, reading, wavelengths, bad, nodata, layout)
+    if reading.nodata is not None or (reading.bad_bands and layout.kind == "pictures"):
+        raise UnreadableError(
+            f"{path} is no scene of pixels, so it has no bad bands or pixels without data to leave "
+            f"out; if it is one, give the shape of its picture."
+        )
+    waves = _wavelengths(path, reading, wavelengths, X.shape[0])
+    good = _good(X.shape[0], reading, bad)
+    if not good.all():
+        X = (X.tocsr() if hasattr(X, "tocsr") else X)[good]
+    return Dataset(path.stem, _as_numbers(X), _of_bands(layout, good, waves))
+
+
+def spectral_axis(
+    path: Path,
+    shape: tuple[int, ...],
+    reading: Reading,
+    axis: Literal["first", "last"] | None = None,
+    wavelengths: Any = None,
+) -> int:
+    """Which axis of a cube is spectral: as said, else the only one that fits the wavelengths.
+
+    The last one otherwise, refused where the shape shows another order.
+    """
+    if len(shape) != 3:
+        raise UnreadableError(
+            f"{path} holds an array of shape {shape}; expected a cube of rows x cols x bands."
+        )
+    said = axis or reading.bands
+    if said is not None:
+        return 0 if said == "first" else 2
+    count = _listed(reading, wavelengths)
+    if count is not None and shape[2] != count and shape.count(count) == 1:
+        return shape.index(count)
+    if count is None and shape[0] != shape[1] and shape[2] in shape[:2]:
+        raise UnreadableError(
+            f"{path} holds a cube of shape {shape}, which does not look like rows x cols x bands. "
+            f"Say which axis is spectral: --bands first, or --bands last."
+        )
+    return 2
+
+
+def check_numbers(path: Path, A: Any) -> None:
+    """Refuse text, complex numbers, objects and empty arrays."""
+    if A.dtype.kind not in "buif":
+        raise UnreadableError(f"{path} holds {A.dtype} values; expected real numbers.")
+    if min(A.shape) == 0:
+        raise UnreadableError(f"{path} is empty: its array is {times(A.shape)}.")
+
+
+def check_sparse_size(path: Path, shape: Sequence[int], entries: int) -> None:
+    """Refuse a sparse matrix that is nearly all empty rows or columns: each costs memory later."""
+    if max(shape) > max(_SURELY_FINE, _EMPTY * entries):
+        raise UnreadableError(
+            f"{path} claims {times(shape)} with {entries} entries, which cannot be true of a "
+            f"matrix of data. It may be damaged; get or write it again."
+        )
+
+
+def _check_sparse(path: Path, A: Any) -> None:
+    check_sparse_size(path, A.shape, A.nnz)
+    if hasattr(A, "check_format"):
+        A.check_format(full_check=True)  # a damaged index would reach outside
+
+
+def names_array(names: Iterable[Any] | None) -> NDArray[np.str_] | None:
+    """Names as an array of str."""
+    return None if names is None else np.asarray([str(name) for name in names], dtype=np.str_)
+
+
+def only_counts(index: Any) -> bool:
+    """Whether a pandas index is the one that tables have when nobody names their rows.
+
+    Since pandas 3.1 names may be a RangeIndex too, where a column of consecutive numbers became
+    the index; then that column's name is the index's.
+    """
+    return type(index).__name__ == "RangeIndex" and index.name is None
+
+
+class Amounts(NamedTuple):
+    """How much of each component every sample holds, as files tell it."""
+
+    kind: Literal["fractions", "codes"]
+    values: NDArray
+    """Components x samples."""
+    text: str
+    """What the values are, in a sentence."""
+
+    def maps(self, layout: Layout) -> NDArray:
+        """A scene's as pictures, components x rows x cols, NaN where there is no data."""
+        return np.stack([layout.image(row) for row in self.values]).astype(self.values.dtype)
+
+
+def amounts(f: Factorization, layer: int) -> Amounts:
+    """Fractions of the pixels of a scene, where its factors have no sign; codes of other data."""
+    codes = f.codes(layer)
+    mixed = mixture_of(f, layer)
+    if mixed is None:
+        chain = " ".join(f"H_{k}" for k in range(layer, 0, -1))
+        return Amounts("codes", codes, f"deepmf, layer {layer}: codes {chain}")
+    return Amounts("fractions", mixed.fractions, f"deepmf, layer {layer}: {FRACTIONS}")
+
+
+def mixture_of(f: Factorization, layer: int) -> Mixture | None:
+    """A scene's fractions and spectra, where its factors have no sign.
+
+    Of data that were coded with the spectra of others, ``header["spectra"]`` has their sums.
+    """
+    if f.layout.kind != "scene":
+        return None
+    known = f.layout.header.get("spectra")
+    return mixture(f.basis(layer), f.codes(layer), known[layer - 1] if known else None)
+
+
+def components(f: Factorization, layer: int) -> tuple[NDArray, str]:
+    """W_l, a scene's in the data's units where its factors have no sign; and what that is."""
+    mixed = mixture_of(f, layer)
+    if mixed is None:
+        return f.basis(layer), f"deepmf, layer {layer}: components W_{layer} of the fit"
+    return mixed.spectra, f"deepmf, layer {layer}: {SPECTRA}"
+
+
+# --- the matrix ----------------------------------------------------------------------------------
+
+
+def _listed(reading: Reading, wavelengths: Any) -> int | None:
+    """How many wavelengths there are."""
+    if reading.wavelengths:
+        return len(read_wavelengths(reading.wavelengths))
+    return None if wavelengths is None else len(wavelengths)
+
+
+def _rows(
+    shape: tuple[int, int], reading: Reading, rows: Rows | None, wavelengths: Any, layout: Layout
+) -> Rows:
+    """What the rows of a matrix are."""
+    if reading.rows or rows:
+        return reading.rows or rows or "features"
+    pixels = layout.n_pixels if reading.image is None and layout.kind == "scene" else 0
+    if pixels and pixels in shape:
+        return "samples" if pixels != shape[1] else "features"
+    bands = _listed(reading, wavelengths)
+    return "samples" if bands == shape[1] != shape[0] else "features"
+
+
+def _with_picture(path: Path, shape: tuple[int, int], reading: Reading, layout: Layout) -> Layout:
+    """The layout with the user's picture shape, else the file's, along the axis that it fits."""
+    size = reading.image or layout.image_shape
+    if size is None:
+        return layout
+    count = size[0] * size[1]
+    if count not in shape:
+        raise UnreadableError(
+            f"{path} has {shape[0]} features x {shape[1]} samples, and a picture of "
+            f"{size[0]} x {size[1]} = {count} pixels fits neither. Check the shape of the picture, "
+            f"or say what the rows of the matrix are."
+        )
+    pixels: Literal["columns", "rows"] = "columns" if shape[1] == count else "rows"
+    if shape[0] == shape[1]:
+        pixels = layout.pixels
+    return replace(layout, image_shape=size, order=reading.order or layout.order, pixels=pixels)
+
+
+# --- bands and pixels to leave out ---------------------------------------------------------------
+
+
+def _scene(
+    path: Path,
+    X: Any,
+    reading: Reading,
+    wavelengths: Any,
+    bad: Any,
+    nodata: float | None,
+    layout: Layout,
+    factor: float = 1.0,
+) -> Dataset:
+    """Leave out bad bands and pixels without data."""
+    m, n = X.shape
+    waves = _wavelengths(path, reading, wavelengths, m)
+    nodata = reading.nodata if reading.nodata is not None else nodata
+    good, seen = _with_data(X, nodata, _good(m, reading, bad))
+    if not good.any():
+        raise UnreadableError(f"{path} has no data: all {m} bands are bad or without data.")
+    notes = [] if factor == 1 else [f"Values are divided by the file's scale factor, {factor:g}."]
+    valid = missing = None
+    if seen is not None:
+        valid, missing, said = _kept(X, seen, nodata, good, bool(reading.gaps))
+        notes += said
+        if not valid.any():
+            raise UnreadableError(
+                f"{path} has no data: each of its {n} pixels lacks data in some band. Check the "
+                f"no-data value ({nodata}), leave out the bands that lack it, or fit what there "
+                f"is: --weights observed."
+            )
+    if valid is not None and not valid.all():
+        shape = layout.image_shape or (1, n)
+        layout = replace(layout, valid=valid.reshape(shape, order=layout.order))
+    else:
+        valid = None
+    if is_lazy(X):
+        X = X if good.all() else X[good]
+        X = X if valid is None else X[:, valid]
+        X = X if missing is None else X.map_blocks(_without, missing)
+        X = _as_numbers(X if factor == 1 else X / factor)
+    else:
+        source = X if reading.gaps else unmasked(X)
+        X = Pixels(source, good, valid, factor, missing).matrix()
+    return Dataset(path.stem, X, _of_bands(layout, good, waves), notes=notes)
+
+
+def _good(m: int, reading: Reading, bad: Any) -> NDArray[np.bool_]:
+    """Bands that neither the file nor the user calls bad."""
+    good = np.ones(m, dtype=bool)
+    said = reading.bad_bands
+    if said is not None and said.partition(",")[0] == "none":
+        bad, said = None, said.partition(",")[2] or None
+    if bad is not None:
+        good &= ~np.asarray(bad, dtype=bool)
+    if said is not None:
+        good[band_numbers(said, m) - 1] = False
+    return good
+
+
+class _Seen(NamedTuple):
+    """Which bands have data in some pixel, and what pixels have in the good bands."""
+
+    some: NDArray[np.bool_]
+    empty: NDArray[np.bool_]
+    """Pixels with nothing."""
+    holes: NDArray[np.bool_]
+    """With NaN or masked entries."""
+    marks: NDArray[np.bool_]
+    """With entries of the no-data value."""
+
+
+def _with_data(
+    X: Any, nodata: float | None, good: NDArray[np.bool_]
+) -> tuple[NDArray[np.bool_], _Seen | None]:
+    """Good bands with data in some pixel, and what the pixels have in these (None: all)."""
+    if X.dtype.kind != "f" and nodata is None and not is_masked(X):
+        return good, None
+    seen = _look(X, nodata, good)
+    if not seen.some[good].all() and seen.some[good].any():
+        return _with_data(X, nodata, good & seen.some)  # pixels need no data in empty bands
+    lacking = (seen.holes | seen.marks).any()
+    return good & seen.some, seen if lacking else None
+
+
+def _look(X: Any, nodata: float | None, good: NDArray[np.bool_]) -> _Seen:
+    """One pass over the data."""
+    m, n = X.shape
+    if is_lazy(X):
+        from dask.base import compute
+
+        as_bools: dict[str, Any] = {"dtype": bool, "meta": np.empty((0, 0), bool)}
+        gone, marked = X.map_blocks(_gone, **as_bools), X.map_blocks(_marked, nodata, **as_bools)
+        lost = gone | marked
+        parts = (~lost.all(axis=1), lost[good].all(axis=0), gone[good].any(axis=0))
+        return _Seen(*compute(*parts, marked[good].any(axis=0)))
+    seen = _Seen(np.zeros(m, dtype=bool), *(np.zeros(n, dtype=bool) for _ in range(3)))
+    for columns, block in blocks(X):
+        gone, marked = _gone(block), _marked(block, nodata)
+        lost = gone | marked
+        np.logical_or(seen.some, ~lost.all(axis=1), out=seen.some)
+        seen.empty[columns] = lost[good].all(axis=0)
+        seen.holes[columns] = gone[good].any(axis=0)
+        seen.marks[columns] = marked[good].any(axis=0)
+    return seen
+
+
+def _gone(X: Any) -> NDArray[np.bool_]:
+    """Where entries are masked or NaN."""
+    values = np.asarray(X)
+    gone = np.isnan(values) if values.dtype.kind == "f" else np.zeros(values.shape, dtype=bool)
+    return gone | np.ma.getmaskarray(X) if np.ma.isMaskedArray(X) else gone
+
+
+def _marked(X: Any, nodata: float | None) -> NDArray[np.bool_]:
+    """Where entries have the no-data value."""
+    values = np.asarray(X)
+    return np.zeros(values.shape, dtype=bool) if nodata is None else values == nodata
+
+
+def _without(X: NDArray, missing: float) -> NDArray:
+    """NaN where entries have the value of missing ones."""
+    return np.where(_marked(X, missing), np.float32(np.nan), X)
+
+
+def _kept(
+    X: Any, seen: _Seen, nodata: float | None, good: NDArray[np.bool_], gaps: bool
+) -> tuple[NDArray[np.bool_], float | None, list[str]]:
+    """Pixels to keep, the value of entries that are missing in them, and what to say of it.
+
+    The no-data value in some bands of a pixel alone is a dark pixel's where the data reach it, and
+    else no value at all.
+    """
+    partly = seen.marks & ~seen.empty
+    ordinary = bool(partly.any()) and nodata is not None and _is_reached(X, nodata, good)
+    lacking = (seen.holes if ordinary else seen.holes | seen.marks) & ~seen.empty
+    notes = []
+    n = len(partly)
+    if seen.empty.any():
+        notes.append(f"Pixels without data, left out: {seen.empty.sum()} of {n}.")
+    if ordinary:
+        notes.append(
+            f"Pixels with the no-data value {nodata:g} in some bands only, kept as a value there: "
+            f"{partly.sum()} of {n}."
+        )
+    if lacking.any():
+        how, way = ("kept", "") if gaps else ("left out", f"; {KEEPS}")
+        notes.append(f"Pixels that lack some bands, {how}: {lacking.sum()} of {n}{way}.")
+    valid = ~seen.empty if gaps else ~(seen.empty | lacking)
+    missing = nodata if gaps and not ordinary and partly.any() else None
+    return valid, missing, notes
+
+
+def _is_reached(X: Any, nodata: float, good: NDArray[np.bool_]) -> bool:
+    """Whether a value lies between zero and the data's extremes, itself apart."""
+    if nodata == 0:
+        return True
+    parts = [X[good].compute()] if is_lazy(X) else (block[good] for _, block in blocks(X))
+    for block in parts:
+        values = np.asarray(block)
+        beyond = values < nodata if nodata < 0 else values > nodata
+        if np.any(beyond & ~_gone(block)):
+            return True
+    return False
+
+
+def is_lazy(A: Any) -> bool:
+    """Whether an array is one of Dask's, which is not loaded here."""
+    kind = as_foreign(A)
+    return isinstance(kind, Foreign) and kind.lazy
+
+
+def _of_bands(layout: Layout, good: NDArray[np.bool_], waves: NDArray[np.float64] | None) -> Layout:
+    """The layout of the good bands among all of the file's."""
+    if good.all():
+        return replace(layout, wavelengths=waves)
+    return replace(
+        layout,
+        features=None if layout.features is None else layout.features[good],
+        wavelengths=None if waves is None else waves[good],
+        bands=np.flatnonzero(good) + 1,
+        header={**layout.header, "all_bands": len(good)},
+    )
+
+
+def _wavelengths(path: Path, reading: Reading, own: Any, m: int) -> NDArray[np.float64] | None:
+    """The user's list, else the file's; one per band."""
+    waves = read_wavelengths(reading.wavelengths) if reading.wavelengths else own
+    if waves is None:
+        return None
+    waves = np.asarray(waves, dtype=np.float64)
+    if waves.shape != (m,):
+        raise UnreadableError(
+            f"{path} has {m} bands, but {waves.size} wavelengths are listed in "
+            f"{reading.wavelengths or path}. If the spectral axis is another one, say so with "
+            f"--bands (cubes) or --rows (matrices)."
+        )
+    return waves
+
+
+def _as_numbers(X: Any) -> Any:
+    """Small integers as float32, which holds them exactly; other numbers are left to the fit.
+
+    So are those of a large file, which stays on disk and is read in blocks.
+    """
+    X = X.data if np.ma.isMaskedArray(X) else X
+    if X.dtype.kind not in "bui" or X.dtype.itemsize > 2 or isinstance(as_stored(X), Stored):
+        return X
+    return (np.asarray(X) if isinstance(X, np.memmap) else X).astype(np.float32)

@@ -1,0 +1,1 @@
+"""Dask arrays: columns of X held by the workers of a cluster."""

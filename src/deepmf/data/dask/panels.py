@@ -1,0 +1,154 @@
+"""X and H_1 on the workers of a Dask cluster, from the side of the fit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deepmf.core.quadratic import Array
+from deepmf.core.state import DataProducts
+from deepmf.data.dask.pool import Crew
+from deepmf.data.panels.base import Coding, Panels
+from deepmf.data.panels.svd import leading
+from deepmf.solvers.base import Solver
+
+Index = Sequence[int] | NDArray[np.intp]
+
+
+class ClusterPanels(Panels):
+    """Column panels that stay on their workers.
+
+    A sweep sends A and G to every worker and brings X H' and H H' back, m x r_1 + r_1 x r_1 numbers
+    each way whatever n is. `column_norms2` and `dot`, which only starts ask for, bring one or a few
+    numbers for each column.
+    """
+
+    def __init__(self, crew: Crew, norm2: float) -> None:
+        self._crew = crew
+        self.shape, self.dtype = crew.X.shape, crew.dtype
+        self.norm2 = norm2
+        self.count = len(crew.ends)
+        self._rank = self._updates = 0
+        self._codes: Any = None
+
+    def close(self) -> None:
+        """See `Panels.close`."""
+        self._crew.close()
+
+    # --- the fit -----------------------------------------------------------------------------
+
+    def begin(self, coding: Coding, positive: bool = False) -> None:
+        """See `Panels.begin`."""
+        self._expect(coding)
+        if not positive:
+            self._crew.sum("begin", coding)
+            return
+        mean = self._crew.sum("begin_free", coding) / (self._rank * self.shape[1])
+        self._crew.sum("raise_codes", 1e-2 * mean, coding.constraint)
+
+    def update(self, coding: Coding, solver: Solver, max_iter: int, tol: float) -> DataProducts:
+        """See `Panels.update`.
+
+        Where a worker is lost, others code its columns to optimality for this coding, which no
+        codes they had can beat: the objective still falls (for a convex set, to rounding).
+        """
+        self._expect(coding)
+        self._updates += 1
+        args = (self._updates, coding, solver, max_iter, tol)
+        XHt, HHt, penalty = self._crew.sum("update", *args)
+        return DataProducts(np.array(XHt), np.array(HHt), float(penalty))  # aligned, and our own
+
+    def undo(self) -> None:
+        """See `Panels.undo`."""
+        self._crew.sum("undo")
+        self._codes = None
+
+    def _expect(self, coding: Coding) -> None:
+        self._crew.coding = coding
+        self._rank = len(coding.A)
+        self._codes = None
+
+    def residuals2(self, bases: Sequence[Array]) -> Array:
+        """See `Panels.residuals2`."""
+        return np.asarray(self._crew.sum("residuals2", list(bases)))
+
+    def get_codes(self) -> Any:
+        """See `Panels.get_codes`: a Dask array."""
+        if self._codes is None:
+            empty = np.zeros((0, self.shape[1]), self.dtype)
+            self._codes = self._crew.codes(self._rank) if self._rank else empty
+        return self._codes
+
+    def set_codes(self, H: Any) -> None:
+        """See `Panels.set_codes`."""
+        self._crew.set_codes(H)
+        self._rank = H.shape[0]
+        self._codes = None
+
+    # --- the starts --------------------------------------------------------------------------
+
+    def column_norms2(self) -> Array:
+        """See `Panels.column_norms2`."""
+        return self._crew.joined(self._crew.each("column_norms2", lambda _: ()))
+
+    def columns(self, index: Index) -> Array:
+        """See `Panels.columns`."""
+        local, place = self._split(index)
+        if not local:
+            return np.empty((self.shape[0], 0))
+        pieces = self._crew.each("columns", lambda blocks: _those(local, blocks))
+        return self._crew.joined(pieces)[:, place]
+
+    def dot(self, G: Array, index: NDArray[np.intp] | None = None) -> Array:
+        """See `Panels.dot`."""
+        if index is None:
+            pieces = self._crew.each("dot", lambda blocks: (G, dict.fromkeys(blocks)))
+            return self._crew.joined(pieces)
+        local, place = self._split(index)
+        if not local:
+            return np.empty((G.shape[1], 0))
+        pieces = self._crew.each("dot", lambda blocks: _those(local, blocks, G))
+        return self._crew.joined(pieces)[:, place]
+
+    def halves_norms2(self, G: Array) -> Array:
+        """See `Panels.halves_norms2`: sums, so that nothing of n's size comes back."""
+        return np.asarray(self._crew.sum("halves_norms2", G))
+
+    def leading(self, k: int, members: NDArray[np.bool_] | None = None) -> tuple[Array, Array]:
+        """See `Panels.leading`: from Gram matrices, or products with them, added over workers."""
+        crew = self._crew
+
+        def masks(blocks: list[int], of: NDArray[np.bool_]) -> dict[int, NDArray[np.bool_]]:
+            return {j: of[crew.columns(j)] for j in blocks}
+
+        def added(method: str, *args: Any) -> Array:
+            if members is None:
+                return np.asarray(crew.sum(method, *args, None))
+            return np.asarray(crew.each(method, lambda blocks: (*args, masks(blocks, members))))
+
+        return leading(self.shape[0], k, lambda: added("gram"), lambda v: added("gram_times", v))
+
+    def _split(self, index: Index) -> tuple[dict[int, NDArray[np.intp]], NDArray[np.intp]]:
+        """Columns by block, counted from its first, and where the wanted ones then stand."""
+        wanted = np.asarray(index, dtype=np.intp)
+        wanted = np.where(wanted < 0, wanted + self.shape[1], wanted)
+        blocks = np.searchsorted(self._crew.ends, wanted, side="right")
+        order = np.argsort(blocks, kind="stable")
+        local = {
+            int(j): wanted[blocks == j] - self._crew.columns(int(j)).start
+            for j in np.unique(blocks)
+        }
+        place = np.empty(len(wanted), dtype=np.intp)
+        place[order] = np.arange(len(wanted))
+        return local, place
+
+
+def _those(
+    local: dict[int, NDArray[np.intp]], blocks: list[int], *args: Any
+) -> tuple[Any, ...] | None:
+    """Arguments for a share that has some of the columns; ``None``: it has none."""
+    own = {j: local[j] for j in blocks if j in local}
+    return (*args, own) if own else None

@@ -1,0 +1,1 @@
+"""PyTorch tensors and CUDA devices."""

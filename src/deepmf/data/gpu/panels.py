@@ -1,0 +1,262 @@
+"""X as a PyTorch tensor on its device, or sent there block by block; H_1 lives on the device."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import wraps
+from typing import Any, TypeVar
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from deepmf._utils.warnings import warn
+from deepmf.core.parameters import check_integer
+from deepmf.core.quadratic import Array
+from deepmf.core.state import DataProducts
+from deepmf.data.gpu.streaming import blocks_of
+from deepmf.data.gpu.tensor import TensorData, as_array, as_tensor, at_work
+from deepmf.data.panels.base import Coding, Panels
+from deepmf.data.panels.svd import leading
+from deepmf.solvers.base import Solver
+
+_EXACT = torch.float64
+_WIDTH = {"cpu": 1 << 12, "cuda": 1 << 16}
+"""Columns in a panel: on a device enough to keep it busy."""
+
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+def _on_device(method: Method) -> Method:
+    """A method of `TensorPanels` under the rules of `at_work`."""
+
+    @wraps(method)
+    def run(self: TensorPanels, *arguments: Any, **named: Any) -> Any:
+        with at_work(self.data.device):
+            return method(self, *arguments, **named)
+
+    return run  # type: ignore[return-value]
+
+
+class TensorPanels(Panels):
+    """Column panels of a tensor; only A, G, X H' and H H' travel between device and CPU.
+
+    On a CUDA device the whole update of the codes is one pass of compiled kernels, see `cuda`,
+    where the solver and the set have one. For others G'X comes to the CPU and new codes go back,
+    panel by panel.
+
+    Parameters
+    ----------
+    data : TensorData
+        The matrix and its device.
+    width : int, optional
+        Columns in a panel.
+    """
+
+    H: torch.Tensor
+    _other: torch.Tensor
+    """Room for as many codes."""
+    _behind: bool
+    """Whether these are the codes before the last update."""
+
+    def __init__(self, data: TensorData, width: int | None = None) -> None:
+        self.data = data
+        self.shape, self.dtype = data.shape, data.dtype
+        self.width = _WIDTH[data.device.type] if width is None else width
+        check_integer("panel_size", self.width, 1)
+        self.count = -(-self.shape[1] // self.width)
+        self.type = as_tensor(np.empty(0, self.dtype)).dtype
+        self.blocks = blocks_of(data.array, data.device, self.type)
+        self._take(self._zeros(0, self.shape[1], self.type))
+        self._other = self.H
+        self._passes: dict[Any, Any] = {}
+        self._norms2 = self._squares()
+        self.norm2 = float(self._norms2.sum())
+
+    @_on_device
+    def own(self, M: Any) -> Any:
+        """See `Panels.own`."""
+        return self.data.own(M)
+
+    def close(self) -> None:
+        """See `Panels.close`."""
+        self.blocks.close()
+        self._passes.clear()
+
+    @_on_device
+    def _squares(self) -> Array:
+        norms = [torch.linalg.vector_norm(P, dim=0, dtype=_EXACT) for _, P in self._panels()]
+        return as_array(torch.cat(norms)) ** 2
+
+    def _zeros(self, *shape: Any) -> torch.Tensor:
+        """A matrix of so many rows and columns, and of a type, on the device."""
+        return torch.zeros(shape[:-1], dtype=shape[-1], device=self.data.device)
+
+    def _small(self, M: Array) -> torch.Tensor:
+        """A matrix of the small side on the device."""
+        return as_tensor(np.ascontiguousarray(M)).to(self.data.device, self.type)
+
+    def _panels(self) -> Iterator[tuple[slice, torch.Tensor]]:
+        """Columns of X on the device, panel by panel."""
+        return self.blocks.each(self.width)
+
+    # --- the fit -----------------------------------------------------------------------------
+
+    @_on_device
+    def begin(self, coding: Coding, positive: bool = False) -> None:
+        """See `Panels.begin`."""
+        K = self._small(np.linalg.pinv(coding.A, rcond=1e-10, hermitian=True) @ coding.G.T)
+        H = self._zeros(len(coding.A), self.shape[1], self.type)
+        for cols, P in self._panels():
+            torch.matmul(K, P, out=H[:, cols])
+        if positive:
+            H.clamp_(min=1e-2 * float(H.abs().mean(dtype=_EXACT)))
+        for start in range(0, self.shape[1], self.width):
+            some = H[:, start : start + self.width]
+            some.copy_(as_tensor(coding.constraint.project(as_array(some))))
+        self._take(H)
+
+    @_on_device
+    def update(self, coding: Coding, solver: Solver, max_iter: int, tol: float) -> DataProducts:
+        """See `Panels.update`."""
+        ahead = coding.momentum is not None
+        if ahead and self._other.shape != self.H.shape:
+            self._other = torch.zeros_like(self.H)
+        to = self._other if ahead else self.H  # where the codes before are
+        b = float(coding.momentum or 0) if self._behind else 0.0
+        kernel = over = None
+        if self.data.device.type == "cuda" and coding.regularizer is None:
+            kernel = solver.column_kernel(coding.A, coding.constraint, self.dtype, max_iter, tol)
+        if kernel is not None:
+            over = self._pass(*coding.G.shape, kernel[1], kernel[7])
+        if over is not None:
+            XHt, HHt = over(coding.A, coding.G, self.H, to, b, kernel)
+            products = DataProducts(XHt, HHt, 0.0)
+        else:
+            products = self._update(coding, to, b, solver, max_iter, tol)
+        if ahead:
+            self.H, self._other, self._behind = to, self.H, True
+        return products
+
+    def undo(self) -> None:
+        """See `Panels.undo`."""
+        if self._behind:
+            self._other, before = self.H, self._other
+            self._take(before)
+
+    def _pass(self, *sizes: Any) -> Any:
+        """The device's own way over X for these sizes, or None where it has none."""
+        from deepmf.data.gpu.driver import NoPassError
+        from deepmf.data.gpu.kernels import Pass
+
+        if sizes not in self._passes:
+            try:
+                self._passes[sizes] = Pass(self.blocks, self.type, self.width, *sizes)
+            except NoPassError as error:
+                warn(f"Codes are updated on the CPU: {error}.")
+                self._passes[sizes] = None
+        return self._passes[sizes]
+
+    def _update(
+        self,
+        coding: Coding,
+        to: torch.Tensor,
+        momentum: float,
+        solver: Solver,
+        max_iter: int,
+        tol: float,
+    ) -> DataProducts:
+        """Improve P(H + momentum (H - to)), into ``to``, whatever the set and the solver are."""
+        Gt = self._small(coding.G.T)
+        m, r = coding.G.shape
+        XHt, HHt, penalty = self._zeros(m, r, _EXACT), self._zeros(r, r, _EXACT), 0.0
+        for cols, P in self._panels():
+            H = as_array(self.H[:, cols])
+            if momentum:
+                ahead = self.H[:, cols] + momentum * (self.H[:, cols] - to[:, cols])
+                H = coding.constraint.project(as_array(ahead))
+            H = solver.improve(
+                coding.quadratic(as_array(Gt @ P), H), coding.constraint, H, max_iter, tol
+            )
+            to[:, cols] = as_tensor(H)
+            H64 = to[:, cols].double()
+            XHt += P.double() @ H64.T
+            HHt += H64 @ H64.T
+            penalty += coding.penalty(H.astype(np.float64, copy=False))
+        return DataProducts(as_array(XHt), as_array(HHt), penalty)
+
+    @_on_device
+    def residuals2(self, bases: Sequence[Array]) -> Array:
+        """See `Panels.residuals2`."""
+        small = [self._small(B) for B in bases]
+        out = self._zeros(len(bases), _EXACT)
+        for cols, P in self._panels():
+            for i, B in enumerate(small):
+                rest = torch.addmm(P, B, self.H[:, cols], alpha=-1)
+                out[i] += torch.sum(rest.square_(), dtype=_EXACT)
+        return as_array(out)
+
+    def get_codes(self) -> torch.Tensor:
+        """See `Panels.get_codes`."""
+        return self.H
+
+    @_on_device
+    def set_codes(self, H: Any) -> None:
+        """See `Panels.set_codes`."""
+        codes = self._zeros(*H.shape, self.type)
+        self._take(codes.copy_(H if isinstance(H, torch.Tensor) else as_tensor(H)))
+
+    def get_before(self) -> torch.Tensor | None:
+        """See `Panels.get_before`."""
+        return self._other if self._behind else None
+
+    def set_before(self, H: Any) -> None:
+        """See `Panels.set_before`."""
+        now = self.H
+        self.set_codes(H)
+        self.H, self._other, self._behind = now, self.H, True
+
+    def _take(self, H: torch.Tensor) -> None:
+        """Have these codes, and none before them."""
+        self.H, self._behind = H, False
+
+    # --- the starts --------------------------------------------------------------------------
+
+    def column_norms2(self) -> Array:
+        """See `Panels.column_norms2`."""
+        return self._norms2
+
+    @_on_device
+    def columns(self, index: Sequence[int] | NDArray[np.intp]) -> Array:
+        """See `Panels.columns`."""
+        return self.blocks.some(np.asarray(index, dtype=np.intp)).astype(np.float64)
+
+    @_on_device
+    def dot(self, G: Array, index: NDArray[np.intp] | None = None) -> Array:
+        """See `Panels.dot`."""
+        if index is not None:
+            return G.T @ self.columns(index)
+        Gt = self._small(G.T)
+        return np.concatenate([as_array((Gt @ P).double()) for _, P in self._panels()], axis=1)
+
+    @_on_device
+    def leading(self, k: int, members: NDArray[np.bool_] | None = None) -> tuple[Array, Array]:
+        """See `Panels.leading`."""
+
+        def gram() -> Array:
+            total = self._zeros(self.shape[0], self.shape[0], _EXACT)
+            for P in self._members(members):
+                total += P @ P.T
+            return as_array(total)
+
+        def gram_times(v: Array) -> Array:
+            there, total = self._small(v), self._zeros(self.shape[0], _EXACT)
+            for P in self._members(members):
+                total += P @ (P.T @ there)
+            return as_array(total)
+
+        return leading(self.shape[0], k, gram, gram_times)
+
+    def _members(self, members: NDArray[np.bool_] | None) -> Iterator[torch.Tensor]:
+        for cols, P in self._panels():
+            yield P if members is None else P[:, torch.as_tensor(members[cols], device=P.device)]

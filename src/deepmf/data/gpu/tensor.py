@@ -1,0 +1,257 @@
+"""PyTorch's tensors as data: where they are, what is wrong with them, what results look like."""
+
+from __future__ import annotations
+
+import math
+import re
+import warnings
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deepmf.data.matrix import Foreign
+from deepmf.data.on_disk import Stored
+
+try:
+    import torch
+except ImportError:
+    raise ImportError(
+        "device= needs PyTorch, which is not installed: pip install 'deepmf[gpu]'.", name="torch"
+    ) from None
+
+_BLOCK = 1 << 16
+"""Columns looked at together."""
+
+_SHARE = 0.8
+"""Part of a device's free memory that X may take; a larger X is sent block by block, each pass."""
+
+_EXACT = torch.float64
+_TYPES = {torch.float32: np.dtype(np.float32), torch.float64: np.dtype(np.float64)}
+
+
+class TensorData(Foreign):
+    """A tensor on the device where it is worked on, or a matrix that is sent there in blocks.
+
+    Parameters
+    ----------
+    array : tensor, array or Stored, m x n
+        A tensor is worked on where it is; anything else is sent to ``device``, block by block.
+    device : torch.device, optional
+        Where to work; default: where the tensor is.
+    home : torch.device, optional
+        Where results are tensors; ``None``: they are NumPy's arrays.
+    """
+
+    def __init__(self, array: Any, device: Any = None, home: Any = "where it is") -> None:
+        self.array = array
+        self.device: torch.device = array.device if device is None else device
+        self.home: torch.device | None = array.device if home == "where it is" else home
+        self.shape = tuple(array.shape)  # two numbers, once checked
+        self.dtype: Any = _TYPES.get(array.dtype, array.dtype)
+
+    @classmethod
+    def sent(cls, X: Any, device: Any) -> TensorData:
+        """X at work on a device: all of it where there is room, else block by block."""
+        where = usable(device)
+        home: torch.device | None = None
+        if isinstance(X, cls):
+            X, home = X.array, X.home
+        elif not isinstance(X, np.ndarray | Stored):
+            raise TypeError(
+                f"device={str(device)!r} works on arrays and tensors, got "
+                f"{type(X).__module__.partition('.')[0]}'s {type(X).__name__}: pass a dense array, "
+                f"or leave device out."
+            )
+        if isinstance(X, torch.Tensor) and X.device == where:
+            return cls(X, home=home)
+        size = math.prod(X.shape) * X.dtype.itemsize
+        X = as_array(X) if isinstance(X, torch.Tensor) else X
+        if where.type == "cuda" and size > _SHARE * torch.cuda.mem_get_info(where)[0]:
+            return cls(X, where, home)
+        if isinstance(X, np.ndarray) and not X.flags.f_contiguous:
+            X = np.ascontiguousarray(X)
+        with at_work(where):
+            if where.type == "cuda":
+                return cls(_copied(X, where), home=home)
+            X = X.columns(0, X.shape[1]) if isinstance(X, Stored) else X
+            return cls(as_tensor(X), home=home)
+
+    @property
+    def T(self) -> Self:
+        """See `Foreign.T`."""
+        return type(self)(self.array.T, self.device, self.home)
+
+    def checked(self, name: str) -> Self:
+        """See `Foreign.checked`."""
+        X = self.array
+        if not isinstance(X, torch.Tensor):
+            return self
+        if X.layout != torch.strided:
+            raise TypeError(
+                f"{name} is a sparse tensor ({X.layout}), but must be dense here: pass "
+                f"{name}.to_dense(), or a SciPy sparse matrix without device."
+            )
+        if X.is_complex():
+            raise TypeError(f"{name} is complex ({X.dtype}); pass its real part or its modulus.")
+        if not X.is_floating_point():
+            raise TypeError(
+                f"{name} is a tensor of {X.dtype}, but must be of float32 or float64: pass "
+                f"{name}.float() or {name}.double()."
+            )
+        if X.requires_grad:
+            raise ValueError(
+                f"{name} requires a gradient, but a fit is not differentiable: pass "
+                f"{name}.detach()."
+            )
+        if X.device.type not in ("cpu", "cuda"):
+            raise ValueError(f"{name} is on {X.device}, but must be on cpu or cuda: move it first.")
+        if X.ndim != 2:
+            raise ValueError(
+                f"{name} must be a matrix (2-D), got shape {tuple(X.shape)}; "
+                f"reshape a cube to (bands, pixels) and a single column to (m, 1)."
+            )
+        if min(X.shape) == 0:
+            raise ValueError(f"{name} is empty: its shape is {tuple(X.shape)}.")
+        if X.dtype in _TYPES:
+            return self
+        with at_work(X.device):  # float16 and its kin
+            return type(self)(X.float(), home=self.home)
+
+    def min(self) -> float:
+        """See `Foreign.min`."""
+        return float(self.array.min())
+
+    def max(self) -> float:
+        """See `Foreign.max`."""
+        return float(self.array.max())
+
+    def sum(self) -> float:
+        """See `Foreign.sum`."""
+        return float(self.array.sum())
+
+    def norm(self) -> float:
+        """See `Foreign.norm`."""
+        parts: Iterable[Any] = (as_tensor(block) for _, block in self.blocks())
+        if isinstance(self.array, torch.Tensor):
+            parts = torch.split(self.array, _BLOCK, dim=1)
+        return math.hypot(*(float(torch.linalg.vector_norm(P, dtype=_EXACT)) for P in parts))
+
+    def blocks(self) -> Iterator[tuple[int, NDArray]]:
+        """See `Foreign.blocks`."""
+        if isinstance(self.array, Stored):
+            yield from self.array.blocks()
+            return
+        for start in range(0, self.shape[1], _BLOCK):
+            yield start, as_array(self.array[:, start : start + _BLOCK])
+
+    def numpy(self) -> NDArray:
+        """See `Foreign.numpy`."""
+        return as_array(self.array)
+
+    def own(self, M: Any) -> Any:
+        """See `Foreign.own`."""
+        M = M if isinstance(M, torch.Tensor) else as_tensor(M)
+        kind = next(torch_type for torch_type, dtype in _TYPES.items() if dtype == self.dtype)
+        M = M.to(device="cpu" if self.home is None else self.home, dtype=kind)
+        return M.numpy() if self.home is None else M
+
+    def panels(self, width: int | None) -> Any:
+        """See `Foreign.panels`."""
+        from deepmf.data.gpu.panels import TensorPanels
+
+        return TensorPanels(self, width)
+
+
+@contextmanager
+def at_work(device: torch.device) -> Iterator[None]:
+    """In full precision, whatever PyTorch is set to; too little memory gets a sentence."""
+    settings: Any = torch.backends.cuda.matmul
+    new = hasattr(settings, "fp32_precision")  # from PyTorch 2.9 on
+    name, exact = ("fp32_precision", "ieee") if new else ("allow_tf32", False)
+    before = getattr(settings, name)
+    try:
+        setattr(settings, name, exact)
+        yield
+    except torch.cuda.OutOfMemoryError as error:
+        tried = re.search(r"allocate ([0-9.]+ \w+)", str(error))
+        free = torch.cuda.mem_get_info(device)[0] / 2**30
+        raise MemoryError(
+            f"{device} has no room: {tried[1] if tried else 'more'} was needed and {free:.2f} GiB "
+            f"are free. Give X as a NumPy array with device='cuda', which sends it block by block "
+            f"where it must, lower panel_size, or free some memory."
+        ) from None
+    finally:
+        setattr(settings, name, before)
+
+
+def as_tensor(M: Any) -> torch.Tensor:
+    """An array as a tensor of the CPU's, sharing memory where PyTorch can."""
+    M = M if min(M.strides) >= 0 else M.copy()
+    with warnings.catch_warnings():  # of an array that may not be written: nor is it here
+        warnings.simplefilter("ignore")
+        return torch.from_numpy(M)
+
+
+def _copied(X: Any, device: torch.device) -> torch.Tensor:
+    """A matrix on a device, in its order, with rows (or columns) at multiples of 16 bytes."""
+    from deepmf.data.gpu import driver
+
+    parts: Iterable[tuple[int, NDArray]] = X.blocks() if isinstance(X, Stored) else [(0, X)]
+    by_row = isinstance(X, Stored) or X.flags.c_contiguous
+    rows, length = X.shape if by_row else X.shape[::-1]
+    dtype = as_tensor(np.empty(0, X.dtype)).dtype
+    room = torch.empty((rows, -(-length // 4) * 4), dtype=dtype, device=device)[:, :length]
+    to = room if by_row else room.T
+    with torch.cuda.device(device):
+        stream = torch.cuda.current_stream()
+        for start, part in parts:
+            driver.copy(part, to[:, start : start + part.shape[1]], stream)
+            stream.synchronize()
+    return to
+
+
+def as_array(M: Any) -> NDArray:
+    """A tensor, or a part of an array, as a NumPy array."""
+    array: NDArray = M.detach().cpu().numpy() if isinstance(M, torch.Tensor) else np.asarray(M)
+    return array
+
+
+def usable(device: Any) -> torch.device:
+    """The device by its name, once it is known to work."""
+    try:
+        where = torch.device(device)
+    except (RuntimeError, TypeError):
+        where = None
+    if where is None or where.type not in ("cpu", "cuda"):
+        raise ValueError(f"device must be 'cpu', 'cuda' or 'cuda:0', ..., got {device!r}.")
+    if where.type == "cpu":
+        return where
+    if torch.version.cuda is None:
+        raise RuntimeError(
+            f"device={str(device)!r} needs a PyTorch with CUDA, but the one installed "
+            f"({torch.__version__}) has none: install one as pytorch.org says, or use device='cpu'."
+        )
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            torch.cuda.init()
+            count = torch.cuda.device_count()
+    except (RuntimeError, AssertionError) as error:
+        raise RuntimeError(
+            f"device={str(device)!r} cannot be used: {_first_sentence(error)}. Check the driver "
+            f"with nvidia-smi, or use device='cpu'."
+        ) from None
+    index = torch.cuda.current_device() if where.index is None else where.index
+    if index >= count:
+        raise ValueError(
+            f"device={str(device)!r} does not exist: there {'is' if count == 1 else 'are'} "
+            f"{count}, counted from cuda:0."
+        )
+    return torch.device("cuda", index)
+
+
+def _first_sentence(error: BaseException) -> str:
+    return str(error).splitlines()[0].partition(". ")[0].rstrip(".")

@@ -1,0 +1,117 @@
+"""X as a SciPy sparse matrix, never made dense: memory and time go with its nonzeros."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from deepmf.core.quadratic import Array
+from deepmf.core.state import DataProducts
+from deepmf.data.panels.base import Coding
+from deepmf.data.panels.columns import ColumnPanels, Task
+from deepmf.kernels.padding import EVEN, TILE, VECTOR, aligned, padded, up_to
+from deepmf.solvers.dispatch import frozen
+
+_COLUMNS = 256
+"""Columns whose codes the compiled pass improves together."""
+
+_BLOCK = 1 << 19
+"""Entries of the residual that are formed together: 4 MB."""
+
+_DIGITS = 1e-7
+"""Relative squared error below which traces have lost too many of float64's digits."""
+
+
+class SparsePanels(ColumnPanels):
+    """Column panels of a matrix in compressed columns.
+
+    Parameters
+    ----------
+    X : sparse array or matrix, m x n
+        float32 or float64, each entry listed once. CSC (the transpose of CSR) is used as it is,
+        any other kind is converted once.
+    width : int, optional
+        Columns in a panel.
+    """
+
+    tasks = 8  # each sends back m x r_1 numbers, which may be as many as its nonzeros
+
+    def __init__(self, X: Any, width: int | None = None) -> None:
+        super().__init__(sparse.csc_array(X), width)
+
+    def _panel(self, cols: slice) -> Any:
+        first, last = self.X.indptr[[cols.start, cols.stop]]
+        parts = (
+            self.X.data[first:last],
+            self.X.indices[first:last],
+            self.X.indptr[cols.start : cols.stop + 1] - first,
+        )
+        return sparse.csc_array(parts, shape=(self.shape[0], cols.stop - cols.start))
+
+    @staticmethod
+    def _norms2_of(P: Any) -> Array:
+        return P.astype(np.float64).power(2).sum(axis=0)
+
+    @property
+    def _entries(self) -> float:
+        return self.X.nnz / self.shape[1]
+
+    def _fusable(self, G: Array) -> bool:
+        return True
+
+    def _fused(self, coding: Coding, kernel: tuple[Any, ...]) -> Task:
+        from deepmf.kernels import fused  # compiles, or loads what was compiled, when first needed
+
+        r = coding.G.shape[1]
+        A = padded(coding.A, self.dtype, EVEN, EVEN)
+        G = padded(-coding.G, self.dtype, 1, VECTOR)
+        X = [frozen(part) for part in (self.X.data, self.X.indices, self.X.indptr)]
+
+        def task(cols: slice) -> DataProducts:
+            XHt = aligned(len(G), G.shape[1], np.float64)
+            HHt = aligned(len(A), up_to(TILE, r), np.float64)
+            ends = (cols.start, cols.stop, _COLUMNS)
+            fused.update_sparse(*X, A, G, self.H, *ends, XHt, HHt, *kernel)
+            return DataProducts(XHt[:, :r], HHt[:r, :r], 0.0)
+
+        return task
+
+    def residuals2(self, bases: Sequence[Array]) -> Array:
+        """See `Panels.residuals2`.
+
+        ``||X||^2 - 2 <B, X H'> + <B'B, H H'>``, always in float64, costs as much as the nonzeros.
+        It is right to 1e-15 ||X||^2, so where less than 1e-7 ||X||^2 is left the residual itself is
+        formed, a few columns at a time. That costs as much as dense data would, but such fits are
+        rare: sparse data are seldom of low rank.
+        """
+        XHt = np.zeros((self.shape[0], len(self.H)))
+        for cols, P in self._panels():
+            XHt += P.astype(np.float64, copy=False) @ self.H[:, cols].T.astype(np.float64)
+        H = self.H.astype(np.float64, copy=False)
+        HHt = H @ H.T
+        out = [self.norm2 + float(np.sum(B * (B @ HHt - 2 * XHt))) for B in bases]
+        exact = [e if e >= _DIGITS * self.norm2 else self._residual2(B) for e, B in zip(out, bases)]
+        return np.array(exact, dtype=float)
+
+    def _residual2(self, B: Array) -> float:
+        total = 0.0
+        step = max(1, _BLOCK // self.shape[0])
+        for start in range(0, self.shape[1], step):
+            cols = slice(start, min(start + step, self.shape[1]))
+            total += float(np.sum(np.square(self._panel(cols).toarray() - B @ self.H[:, cols])))
+        return total
+
+    def columns(self, index: Sequence[int] | NDArray[np.intp]) -> Array:
+        """See `Panels.columns`."""
+        dense: Array = self._some(index).toarray()
+        return dense
+
+    def leading(self, k: int, members: NDArray[np.bool_] | None = None) -> tuple[Array, Array]:
+        """See `Panels.leading`; some columns are copied once rather than chosen every time."""
+        if members is None:
+            return super().leading(k)
+        return SparsePanels(self.X[:, members], self.width).leading(k)

@@ -1,0 +1,147 @@
+"""X with missing entries or weights: what is not seen is filled by the fit itself."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deepmf._utils.threads import do_in_threads, in_threads
+from deepmf.core.quadratic import Array
+from deepmf.core.state import DataProducts
+from deepmf.data.panels.base import Coding
+from deepmf.data.panels.columns import Products
+from deepmf.data.panels.dense import DensePanels
+from deepmf.data.weighted import Observed, Seen
+from deepmf.kernels.padding import up_to
+from deepmf.solvers import FastProjectedGradient
+
+_PART, _STEP = 1 << 17, 32
+"""Entries of X whose residuals are formed together, a megabyte; columns are a multiple of this."""
+
+_ROUNDS, _SETTLED = 1000, 1e-10
+"""How often codes that are tied together are filled and improved, and when that is enough."""
+
+
+class ObservedPanels(DensePanels):
+    r"""Column panels of an `Observed` matrix, X and V in [0, 1].
+
+    ::
+
+        sum V (X - B H)^2  <=  ||X~ - B H||^2 + const,    X~ = V X + (1 - V) B H now
+
+    (products with V entry by entry), with equality now: what decreases the right decreases the
+    left. So each of a loss's data terms B has an X~ of its own, and with the residual
+    R = V (X - B H) its products are ``B'X~ = B'R + B'B H`` and ``X~ H' = R H' + B H H'``. A
+    coding's X~ is made when codes are updated, that of the products from the new codes.
+
+    Starts, which have no factors yet, see every row's missing entries filled by its mean.
+    """
+
+    X: Any
+    complete = False
+
+    def __init__(self, X: Observed, width: int | None = None) -> None:
+        self._means = X.means.astype(X.dtype)[:, None]
+        super().__init__(X, X.width if width is None and X.on_disk else width)
+        self.norm2 = X.norm2
+
+    def _filled(self, P: Seen) -> Array:
+        filled = P.rest(self._means, np.ones((1, P.X.shape[1]), self.dtype))[1]
+        filled += self._means
+        return filled
+
+    def _panel(self, cols: slice) -> Array:
+        return self._filled(self.X.seen(cols.start, cols.stop))
+
+    def _some(self, index: Sequence[int] | NDArray[np.intp]) -> Array:
+        filled = self._filled(self.X.seen_some(np.asarray(index, dtype=np.intp)))
+        return filled.astype(np.float64)
+
+    def _task_width(self, r: int) -> int:
+        if self.X.on_disk:
+            return self.width
+        return min(super()._task_width(r), up_to(_STEP, max(1, _PART // self.shape[0])))
+
+    def _fusable(self, G: Array) -> bool:
+        return False
+
+    def _products(self, coding: Coding) -> Products:
+        return _FilledProducts(self.X, coding, self.dtype)
+
+    def residuals2(self, bases: Sequence[Array]) -> Array:
+        """See `Panels.residuals2`: sum V (X - B H_1)^2."""
+        small = [B.astype(self.dtype, copy=False) for B in bases]
+
+        def task(cols: slice) -> list[float]:
+            P, H = self.X.seen(cols.start, cols.stop), self.H[:, cols]
+            rests = (P.rest(B, H) for B in small)
+            return [np.einsum("ij,ij", R, VR, dtype=np.float64) for R, VR in rests]
+
+        parts = in_threads(task, self._slices(self._task_width(len(self.H))))
+        return np.sum(list(parts), axis=0)
+
+    def code(self, coding: Coding, max_iter: int, tol: float) -> None:
+        """See `Panels.code`: each column's own problem, over what is observed of it.
+
+        ::
+
+            min over h in the set of  1/2 <h, A_v h> - <c, h>,
+            A_v = sum_k w_k B_k' diag(v) B_k,    c = sum_k w_k B_k' (v x)
+
+        Where the set ties columns together, they are filled and improved until they settle.
+        """
+        if coding.constraint.separable is None:
+            self._settle(coding, max_iter, tol)
+            return
+        solver, constraint = FastProjectedGradient(), coding.constraint
+        self._take(np.empty((len(coding.A), self.shape[1]), dtype=self.dtype))
+
+        def task(cols: slice) -> None:
+            P = self.X.seen(cols.start, cols.stop)
+            V = P.V
+            C = coding.G.T @ (V * P.known).astype(np.float64, copy=False)
+            for j, v in enumerate(V.T.astype(np.float64, copy=False), start=cols.start):
+                A = sum(w * ((B.T * v) @ B) for w, B in coding.data_terms if w)
+                c = C[:, [j - cols.start]]
+                h = constraint.project(np.linalg.pinv(A, rcond=1e-10, hermitian=True) @ c)
+                q = replace(coding, A=A).quadratic(c, h)
+                self.H[:, [j]] = solver.solve(q, constraint, h, max_iter, tol)
+
+        do_in_threads(task, self._slices(self.width))
+
+    def _settle(self, coding: Coding, max_iter: int, tol: float) -> None:
+        self.begin(coding)
+        bases, weights = [B for _, B in coding.data_terms], [w for w, _ in coding.data_terms]
+        last = np.inf
+        for _ in range(_ROUNDS):
+            now = float(self.residuals2(bases) @ weights)
+            if last - now <= _SETTLED * self.norm2:
+                break
+            last = now
+            self.update(coding, FastProjectedGradient(), max_iter, tol)
+
+
+class _FilledProducts(Products):
+    """Products with X~ for each of a coding's data terms."""
+
+    def __init__(self, X: Observed, coding: Coding, dtype: np.dtype) -> None:
+        super().__init__(lambda cols: X.seen(cols.start, cols.stop), coding, dtype)
+        self.A = coding.A.astype(dtype, copy=False)
+        self.terms = [(w, B.astype(dtype, copy=False)) for w, B in coding.data_terms]
+        self.exact = [B for _, B in coding.data_terms]
+
+    def GtX(self, P: Any, H: Array) -> Array:
+        """sum_k w_k B_k' X~_k = sum_k w_k B_k' R_k + A H."""
+        return sum((w * (B.T @ P.rest(B, H)[1]) for w, B in self.terms if w), self.A @ H)
+
+    def of(self, P: Any, H: Array, penalty: float) -> DataProducts:
+        """X~_k H' = R_k H' + B_k H H' for every k."""
+        H64 = H.astype(np.float64, copy=False)
+        HHt = H64 @ H64.T
+        rests = (P.rest(B, H)[1].astype(np.float64, copy=False) for _, B in self.terms)
+        XHt = [R @ H64.T + B @ HHt for R, B in zip(rests, self.exact)]
+        return DataProducts(np.array(XHt), HHt, penalty)

@@ -1,0 +1,1 @@
+"""The fit: from resolved settings to converged factors."""

@@ -1,0 +1,201 @@
+"""What a fit must remember, in a file, so that it goes on after a stop or a kill."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, is_dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deepmf._utils.atomic_files import UNREADABLE, write_whole
+from deepmf._utils.safe_archives import load_npz
+from deepmf._utils.warnings import warn
+from deepmf.core.parameters import check_number
+
+_FORMAT = "deepmf checkpoint 1"
+_ARRAY, _RECORD = "@array", "@record"
+
+
+class Checkpoint:
+    """A file that is written every so often during a fit, and from which the same fit goes on.
+
+    It is replaced as a whole, so that whenever a process is killed there is the last one or the
+    one before. It knows the data and the settings it belongs to, and no other fit goes on from it.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+    interval : float
+        Seconds between two of them; 0: after every sweep.
+    keep : bool
+        Whether it stays where the fit is done; it is for the caller then to `remove` it, once the
+        results are safe.
+
+    Examples
+    --------
+    >>> from deepmf import Checkpoint, factorize
+    >>> from deepmf.datasets import synthetic
+    >>> X = synthetic(random_state=0).X
+    >>> often = Checkpoint("fit.checkpoint", interval=10)
+    >>> f = factorize(X, [3, 2], max_iter=20, tol=0, checkpoint=often)
+    """
+
+    def __init__(
+        self, path: str | os.PathLike[str], interval: float = 60.0, keep: bool = False
+    ) -> None:
+        if not isinstance(path, str | os.PathLike) or not os.fspath(path):
+            raise ValueError(f"checkpoint must be the path of a file, got {path!r}.")
+        check_number("The interval of checkpoints", interval, 0)
+        self.path, self.interval, self.keep = Path(path), interval, keep
+        self._owner: Mapping[str, Any] = {}
+        self._last = time.perf_counter()
+
+    @classmethod
+    def of(cls, given: Any) -> Checkpoint | None:
+        """The checkpoint meant by a path, by a mapping such as ``{"path": "c"}``, or by None."""
+        if given is None or isinstance(given, Checkpoint):
+            return given
+        if not isinstance(given, Mapping):
+            return cls(given)
+        try:
+            return cls(**given)
+        except TypeError:
+            raise ValueError(
+                f"checkpoint must have a path and may have an interval, got {dict(given)!r}."
+            ) from None
+
+    def bind(self, owner: Mapping[str, Any]) -> None:
+        """Say whose it is: plain data by name. Refuse a place that cannot be written to."""
+        folder = self.path.absolute().parent
+        if not folder.is_dir():
+            raise FileNotFoundError(
+                f"The folder {str(folder)!r} does not exist; make it for the checkpoint first."
+            )
+        if self.path.is_dir():
+            raise IsADirectoryError(
+                f"The checkpoint {str(self.path)!r} is a folder; give the name of a file."
+            )
+        if not os.access(folder, os.W_OK | os.X_OK):
+            raise PermissionError(
+                f"Nothing can be written in {str(folder)!r}; choose another checkpoint."
+            )
+        self._owner = json.loads(json.dumps(owner))
+        self._last = time.perf_counter()
+        self._clear()
+
+    @property
+    def due(self) -> bool:
+        """Whether the interval has passed."""
+        return time.perf_counter() - self._last >= self.interval
+
+    def save(self, moment: Any) -> None:
+        """Replace the file; where that fails, warn and leave the last one.
+
+        ``moment`` may hold dicts with text for keys, lists, tuples (which become lists), numbers,
+        arrays, dataclasses and named tuples.
+        """
+        arrays: list[NDArray] = []
+        content = {"format": _FORMAT, "owner": self._owner, "moment": _packed(moment, arrays)}
+        members = {f"array{k}": M for k, M in enumerate(arrays)}
+        members["content"] = np.array(json.dumps(content))
+        try:
+            write_whole(self.path, lambda file: np.savez(file, **members))  # type: ignore[arg-type]
+        except OSError as error:
+            warn(
+                f"The checkpoint {str(self.path)!r} could not be written "
+                f"({error.strerror or error}); the fit goes on, and the last one stays."
+            )
+        self._last = time.perf_counter()
+
+    def load(self, records: Sequence[type]) -> Any:
+        """What `save` was given, with these dataclasses and named tuples; None without a file."""
+        name = str(self.path)
+        try:
+            arrays = load_npz(self.path)
+            content = json.loads(str(arrays["content"]))
+            if content["format"] != _FORMAT:
+                raise ValueError("format")
+            owner = content["owner"]
+            known = {record.__name__: record for record in records}
+            moment = _unpacked(content["moment"], arrays, known)
+        except FileNotFoundError:
+            return None
+        except PermissionError:
+            raise PermissionError(f"The checkpoint {name!r} cannot be read.") from None
+        except UNREADABLE as error:
+            raise ValueError(
+                f"{name!r} is not a whole checkpoint of this version of deepmf "
+                f"({type(error).__name__}); delete it to begin anew, or give another path."
+            ) from None
+        for what in {**self._owner, **owner}:
+            if owner.get(what) != self._owner.get(what):
+                raise ValueError(
+                    f"The checkpoint {name!r} belongs to another fit, with {what} "
+                    f"{_short(owner.get(what))} where this one has "
+                    f"{_short(self._owner.get(what))}; delete it to begin anew, or give another "
+                    f"path."
+                )
+        return moment
+
+    def done(self) -> None:
+        """The fit has ended by itself: the next one begins anew."""
+        if not self.keep:
+            self.remove()
+
+    def remove(self) -> None:
+        """Delete the file."""
+        self.path.unlink(missing_ok=True)
+        self._clear()
+
+    def _clear(self) -> None:
+        """Delete what killed processes have left of files they were writing."""
+        for part in self.path.absolute().parent.glob(f".{self.path.name}.*.part"):
+            part.unlink(missing_ok=True)
+
+    def __repr__(self) -> str:
+        return f"Checkpoint({str(self.path)!r}, interval={self.interval!r}, keep={self.keep!r})"
+
+
+def _short(value: Any) -> str:
+    text = json.dumps(value)
+    return text if len(text) <= 80 else f"{text[:77]}..."
+
+
+def _packed(value: Any, arrays: list[NDArray]) -> Any:
+    """As JSON has it, with arrays by their number."""
+    if isinstance(value, np.ndarray):
+        arrays.append(value)
+        return {_ARRAY: len(arrays) - 1}
+    if isinstance(value, np.generic):
+        return value.item()
+    names: Sequence[str] = getattr(value, "_fields", ())
+    if is_dataclass(value):
+        names = [field.name for field in fields(value)]
+    if names:
+        parts = {name: _packed(getattr(value, name), arrays) for name in names}
+        return {_RECORD: type(value).__name__, **parts}
+    if isinstance(value, dict):
+        return {name: _packed(part, arrays) for name, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_packed(part, arrays) for part in value]
+    return value
+
+
+def _unpacked(value: Any, arrays: Mapping[str, NDArray], records: Mapping[str, type]) -> Any:
+    if isinstance(value, list):
+        return [_unpacked(part, arrays, records) for part in value]
+    if not isinstance(value, dict):
+        return value
+    if _ARRAY in value:
+        return arrays[f"array{value[_ARRAY]}"]
+    parts = {
+        name: _unpacked(part, arrays, records) for name, part in value.items() if name != _RECORD
+    }
+    return records[value[_RECORD]](**parts) if _RECORD in value else parts

@@ -1,0 +1,77 @@
+"""What happened during a fit, sweep by sweep."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+import numpy as np
+
+from deepmf.core.quadratic import Array
+
+DIVERGED = 10.0
+"""Relative error, not squared, from which on its size says nothing: the fit diverged."""
+
+
+@dataclass(frozen=True)
+class Progress:
+    """One row of the history, as callbacks receive it."""
+
+    sweep: int
+    """0 for the start, k after the k-th sweep."""
+    objective: float
+    layer_errors: Array
+    """||W_{l-1} - W_l H_l||^2 / ||W_{l-1}^(0)||^2 for each layer."""
+    data_errors: Array
+    """||X - W_l H_l...H_1||^2 / ||X||^2 for each layer."""
+    time: float
+    """Seconds since the fit began."""
+    layer: int | None = None
+    """The layer being fitted alone (multilayer), from 1; ``None`` when all are fitted together."""
+
+
+@dataclass(frozen=True)
+class History:
+    """Rows 0 (the start) to n_iter, one array a column."""
+
+    objective: Array
+    layer_errors: Array
+    data_errors: Array
+    time: Array
+
+    def __len__(self) -> int:
+        return len(self.objective)
+
+    def __getitem__(self, name: str) -> Array:
+        """A column by name, ``history["objective"]``, as in a table."""
+        return self.to_dict()[name]
+
+    @classmethod
+    def of(cls, rows: list[Progress]) -> History:
+        """From the rows of one run."""
+        return cls(
+            np.array([p.objective for p in rows]),
+            np.array([p.layer_errors for p in rows]),
+            np.array([p.data_errors for p in rows]),
+            np.array([p.time for p in rows]),
+        )
+
+    @classmethod
+    def of_stages(cls, stages: list[list[Progress]]) -> History:
+        """From layers fitted one after the other: row k holds each layer's own sweep k.
+
+        A layer that stopped earlier keeps its last values; objectives and durations add up.
+        """
+        length = max(len(rows) for rows in stages)
+        padded = [rows + [rows[-1]] * (length - len(rows)) for rows in stages]
+        table = list(zip(*padded))  # table[k][l]: layer l's row k
+        begins = [rows[0].time for rows in stages]
+        return cls(
+            np.array([sum(p.objective for p in row) for row in table]),
+            np.array([[p.layer_errors[k] for k, p in enumerate(row)] for row in table]),
+            np.array([[p.data_errors[k] for k, p in enumerate(row)] for row in table]),
+            np.array([begins[0] + sum(p.time - t for p, t in zip(row, begins)) for row in table]),
+        )
+
+    def to_dict(self) -> dict[str, Array]:
+        """Columns by name."""
+        return {f.name: getattr(self, f.name) for f in fields(self)}

@@ -1,0 +1,251 @@
+"""What is to be fitted: the model and, per layer, rank, constraints and regularisers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from numbers import Integral
+from typing import Any, Literal
+
+import numpy as np
+
+from deepmf._utils.warnings import warn
+from deepmf.constraints import Constraint, Nonnegative, Simplex, Unconstrained
+from deepmf.core.parameters import Parametrized
+from deepmf.data.panels import Panels
+from deepmf.fitting.registry import resolve
+from deepmf.losses import Loss
+from deepmf.regularizers import Regularizer
+from deepmf.solvers import Solver
+
+
+@dataclass(frozen=True)
+class Layer:
+    """One layer's settings."""
+
+    rank: int
+    constraint_W: Constraint
+    constraint_H: Constraint
+    regularizer_W: Regularizer | None = None
+    regularizer_H: Regularizer | None = None
+
+    def of(self, kind: Literal["H", "W"]) -> tuple[Constraint, Regularizer | None]:
+        """What the settings ask of one factor."""
+        if kind == "W":
+            return self.constraint_W, self.regularizer_W
+        return self.constraint_H, self.regularizer_H
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A model with all its settings resolved."""
+
+    layers: tuple[Layer, ...]
+    loss: Loss
+    solver: Solver
+
+    @property
+    def ranks(self) -> list[int]:
+        """r_1, ..., r_L."""
+        return [layer.rank for layer in self.layers]
+
+    @property
+    def nonnegative(self) -> bool:
+        """Whether W_1 H_1 cannot be negative, so that negative data cannot be fitted."""
+        first = self.layers[0]
+        return first.constraint_W.nonnegative and first.constraint_H.nonnegative
+
+    def spec(self) -> dict[str, Any]:
+        """Everything by name, as plain data for files."""
+
+        def of(part: Any) -> Any:
+            return part.spec() if part is not None else None
+
+        return {
+            "ranks": self.ranks,
+            "model": self.loss.spec(),
+            "solver": self.solver.spec(),
+            **{
+                setting: [of(getattr(layer, setting)) for layer in self.layers]
+                for setting in ("constraint_W", "constraint_H", "regularizer_W", "regularizer_H")
+            },
+        }
+
+
+def build_problem(
+    ranks: int | Sequence[int],
+    model: object = "layer-centric",
+    constraint_W: object = None,
+    constraint_H: object = None,
+    regularizer_W: object = None,
+    regularizer_H: object = None,
+    solver: object = "fpgm",
+) -> Problem:
+    """Resolve names, spread single settings over the layers, and refuse what cannot work."""
+    sizes = check_ranks(ranks)
+    _warn_if_increasing(sizes)
+    depth = len(sizes)
+    W_sets = per_layer("constraint_W", constraint_W, depth)
+    H_sets = per_layer("constraint_H", constraint_H, depth)
+    W_penalties = per_layer("regularizer_W", regularizer_W, depth)
+    H_penalties = per_layer("regularizer_H", regularizer_H, depth)
+
+    loss, by = resolve("model", model), resolve("solver", solver)
+    scaled = depth > 1 and loss.errors == "layer" and by.objection(Simplex()) is None
+    layers = []
+    for rank, W_set, H_set, W_penalty, H_penalty in zip(
+        sizes, W_sets, H_sets, W_penalties, H_penalties
+    ):
+        on_W = None if W_penalty is None else resolve("regularizer", W_penalty)
+        on_H = None if H_penalty is None else resolve("regularizer", H_penalty)
+        set_H = _constraint(H_set, _natural(on_H, scaled=False))
+        set_W = _constraint(W_set, Nonnegative() if set_H.bounded else _natural(on_W, scaled))
+        layers.append(Layer(rank, set_W, set_H, on_W, on_H))
+    problem = Problem(tuple(layers), loss, by)
+    problem.loss.check_depth(depth)
+    _check_parts(problem)
+    return problem
+
+
+def problem_from_spec(spec: dict[str, Any], custom: Sequence[type[Parametrized]] = ()) -> Problem:
+    """What `Problem.spec` described; ``custom`` lists classes that are not deepmf's own."""
+
+    def part(kind: str, given: Any) -> Any:
+        return None if given is None else resolve(kind, given, custom)
+
+    layers = [
+        Layer(
+            rank,
+            part("constraint", spec["constraint_W"][k]),
+            part("constraint", spec["constraint_H"][k]),
+            part("regularizer", spec["regularizer_W"][k]),
+            part("regularizer", spec["regularizer_H"][k]),
+        )
+        for k, rank in enumerate(spec["ranks"])
+    ]
+    return Problem(tuple(layers), part("model", spec["model"]), part("solver", spec["solver"]))
+
+
+def check_ranks(ranks: object) -> list[int]:
+    """Positive integers, one per layer."""
+    values: list[Any] = []
+    if isinstance(ranks, Integral):
+        values = [ranks]
+    elif isinstance(ranks, np.ndarray):
+        values = np.atleast_1d(ranks).tolist()
+    elif isinstance(ranks, Sequence) and not isinstance(ranks, str | bytes):
+        values = list(ranks)
+    if not values:
+        raise ValueError(f"ranks must be a list of integers such as [6, 4, 2], got {ranks!r}.")
+    for r in values:
+        if not isinstance(r, Integral) or isinstance(r, bool) or r < 1:
+            raise ValueError(f"ranks must be integers of at least 1, got {r!r} in {values}.")
+    return [int(r) for r in values]
+
+
+def _warn_if_increasing(sizes: list[int]) -> None:
+    if any(b > a for a, b in pairwise(sizes)):
+        warn(
+            f"ranks {sizes} increase: a layer at least as wide as the one before can copy it and "
+            f"brings no new feature. Decreasing ranks are usual."
+        )
+
+
+def _warn_if_overcomplete(layers: Sequence[Layer], m: int, n: int) -> None:
+    """Say that a rank is too large to mean something, unless the settings give it a meaning."""
+    free = all(
+        isinstance(layer.constraint_W, Nonnegative | Unconstrained | Simplex)
+        and isinstance(layer.constraint_H, Nonnegative | Unconstrained)
+        and layer.regularizer_W is layer.regularizer_H is None
+        for layer in layers
+    )
+    if layers[0].rank > min(m, n) and free:
+        warn(
+            f"The first rank, {layers[0].rank}, exceeds min(m, n) = {min(m, n)} of X with {m} "
+            f"features and {n} samples: so many components can copy X and tell nothing of it. Take "
+            f"fewer, or a penalty or constraint that keeps them from it."
+        )
+
+
+def per_layer(name: str, given: object, depth: int) -> list[Any]:
+    """One setting per layer, from one for all or a list of ``depth``."""
+    if not isinstance(given, list | tuple):
+        return [given] * depth
+    if len(given) != depth:
+        raise ValueError(
+            f"{name} has {len(given)} entries for {depth} layers; "
+            f"give one for all layers or a list of {depth}."
+        )
+    return list(given)
+
+
+def _constraint(given: object, natural: Constraint) -> Constraint:
+    """The named set, or without one the natural one."""
+    return natural if given is None else resolve("constraint", given)
+
+
+def _natural(penalty: Regularizer | None, scaled: bool) -> Constraint:
+    """What the penalty needs; without one the simplex where a factor must have a scale.
+
+    Models that compare layers need one: they take W_l for data, but W_l D^-1 and D H_l are as good
+    as W_l and H_l for any diagonal D > 0. For nonnegative factors nothing is lost.
+    """
+    if penalty is not None:
+        return penalty.natural_set or Nonnegative()
+    return Simplex() if scaled else Nonnegative()
+
+
+def _check_parts(problem: Problem) -> None:
+    """Refuse, with both sides named, a combination that cannot work."""
+    for number, layer in enumerate(problem.layers, start=1):
+        for factor, own, penalty, partner in (
+            ("W", layer.constraint_W, layer.regularizer_W, layer.constraint_H),
+            ("H", layer.constraint_H, layer.regularizer_H, layer.constraint_W),
+        ):
+            where = f"{factor} of layer {number}"
+            reason = problem.solver.objection(own.inner)
+            if reason:
+                raise ValueError(
+                    f"Solver {problem.solver.name!r} cannot handle {own!r} on {where}: {reason}. "
+                    f"Use solver='fpgm' or another constraint."
+                )
+            reason = penalty.objection(own, partner) if penalty is not None else None
+            if reason:
+                raise ValueError(f"{penalty!r} cannot act on {where}: {reason}.")
+    penalty = problem.layers[0].regularizer_H
+    if penalty is not None and not penalty.separable:
+        raise ValueError(
+            f"{penalty!r} cannot act on H of layer 1, whose columns are updated apart from each "
+            f"other: only a regulariser with separable = True can. Put it on another factor."
+        )
+
+
+def check_against_data(problem: Problem, panels: Panels) -> None:
+    """Refuse what only the data's shape shows to be impossible, and warn of what is pointless."""
+    m, n = panels.shape
+    widths = [n, *problem.ranks]
+    for number, layer in enumerate(problem.layers, start=1):
+        if layer.rank > m * n:
+            raise ValueError(
+                f"Layer {number}'s rank {layer.rank} exceeds the {m * n} entries of X ({m} x {n}). "
+                f"Lower it; useful ranks are at most {min(m, n)}."
+            )
+        for factor, constraint, shape in (
+            ("W", layer.constraint_W, (m, layer.rank)),
+            ("H", layer.constraint_H, (layer.rank, widths[number - 1])),
+        ):
+            reason = constraint.objection(shape)
+            if reason:
+                raise ValueError(
+                    f"{constraint!r} cannot act on {factor} of layer {number} "
+                    f"({shape[0]} x {shape[1]}): {reason}."
+                )
+    first = problem.layers[0].constraint_H
+    if first.separable is None and panels.count > 1:
+        raise ValueError(
+            f"{first!r} on H of layer 1 ties all its columns together, but the data come in "
+            f"{panels.count} panels of columns. Use a constraint that separates over columns, or "
+            f"keep the data in one panel (panel_size={n})."
+        )
+    _warn_if_overcomplete(problem.layers, m, n)

@@ -1,0 +1,129 @@
+"""Names users write for models, constraints, regularisers, solvers and starts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from deepmf import constraints, losses, regularizers, solvers
+from deepmf.core.parameters import Parametrized
+from deepmf.init import Start, hierarchical, nndsvd, random, snpa
+
+MODELS = (losses.LayerCentric, losses.DataCentric, losses.Multilayer, losses.Trigeorgis)
+CONSTRAINTS = (
+    constraints.Unconstrained,
+    constraints.Nonnegative,
+    constraints.Box,
+    constraints.Simplex,
+    constraints.CappedSimplex,
+    constraints.GroupedSparse,
+    constraints.Fixed,
+)
+REGULARIZERS = (regularizers.MinVolume, regularizers.Ridge, regularizers.L1)
+SOLVERS = (
+    solvers.FastProjectedGradient,
+    solvers.ProjectedGradient,
+    solvers.HALS,
+    solvers.Multiplicative,
+)
+STARTS: dict[str, Start] = {
+    "snpa": snpa,
+    "hierarchical": hierarchical,
+    "nndsvd": nndsvd,
+    "random": random,
+}
+
+_KINDS: dict[str, tuple[type[Parametrized], tuple[type[Parametrized], ...]]] = {
+    "model": (losses.Loss, MODELS),
+    "constraint": (constraints.Constraint, CONSTRAINTS),
+    "regularizer": (regularizers.Regularizer, REGULARIZERS),
+    "solver": (solvers.Solver, SOLVERS),
+}
+
+SETTINGS = {
+    "model": "model",
+    "solver": "solver",
+    "constraint_W": "constraint",
+    "constraint_H": "constraint",
+    "regularizer_W": "regularizer",
+    "regularizer_H": "regularizer",
+}
+"""Arguments of a fit that names stand for, and the kind of each."""
+
+
+class UnknownNameError(ValueError):
+    """A name that stands for nothing here."""
+
+
+def known(kind: str, custom: Sequence[type[Parametrized]] = ()) -> dict[str, type[Parametrized]]:
+    """The classes there are of a kind, by the names users write."""
+    base, own = _KINDS[kind]
+    return {cls.name or cls.__name__: cls for cls in (*own, *custom) if issubclass(cls, base)}
+
+
+def resolve(kind: str, given: object, custom: Sequence[type[Parametrized]] = ()) -> Any:
+    """The object meant by an instance, by a name, or by a spec ``{"name": ..., parameter: ...}``.
+
+    Parameters
+    ----------
+    kind : {"model", "constraint", "regularizer", "solver"}
+        What is looked for.
+    given : object
+        What the user wrote.
+    custom : sequence of classes
+        Further classes that may be named.
+    """
+    base, _ = _KINDS[kind]
+    if isinstance(given, base):
+        return given
+    names = known(kind, custom)
+    params: Mapping[str, Any] = {}
+    name = given
+    if isinstance(given, Mapping):
+        params = {k: v for k, v in given.items() if k != "name"}
+        name = given.get("name")
+        if "constraint" in params:  # of a set that holds part of a factor
+            params = {**params, "constraint": resolve("constraint", params["constraint"], custom)}
+    if isinstance(name, str) and name in names:
+        try:
+            return names[name](**params)
+        except TypeError:
+            allowed = ", ".join(names[name].parameter_names()) or "none"
+            if not params:
+                raise ValueError(f"{kind} {name!r} needs parameters: {allowed}.") from None
+            raise ValueError(
+                f"{kind} {name!r} does not take {sorted(params)}; its parameters are: {allowed}."
+            ) from None
+    if isinstance(given, type) and issubclass(given, base):
+        raise ValueError(
+            f"{kind} got the class {given.__name__}; pass an instance, {given.__name__}()."
+        )
+    raise UnknownNameError(
+        f"Unknown {kind} {given!r}: expected one of {', '.join(map(repr, names))}, "
+        f"or an instance of deepmf's {base.__name__}."
+    )
+
+
+def resolve_start(given: object, signed: bool = False) -> Start:
+    """The start meant by a name or a function.
+
+    By default NNDSVD, or random where W may be negative, where entries are missing or weighted,
+    and where the rank exceeds NNDSVD's reach.
+    """
+    if given is None:
+        return random if signed else _default_start
+    if isinstance(given, str) and given in STARTS:
+        return STARTS[given]
+    if callable(given):
+        return given
+    raise ValueError(
+        f"Unknown init {given if isinstance(given, str) else type(given).__name__!r}: expected one "
+        f"of {', '.join(map(repr, STARTS))}, a function start(panels, rank, rng) -> W, a list of "
+        f"such, or a pair of lists (Ws, Hs) with one matrix per layer."
+    )
+
+
+def _default_start(panels: Any, rank: int, rng: Any) -> Any:
+    # singular vectors of filled data tend to components that live where little is observed
+    reachable = rank <= min(panels.shape) and panels.complete
+    return (nndsvd if reachable else random)(panels, rank, rng)

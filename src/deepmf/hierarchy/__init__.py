@@ -1,0 +1,1 @@
+"""The hierarchy of components: their names, their tree, their order in drawings."""

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
 from deepmf.core.quadratic import Array
+
+if TYPE_CHECKING:
+    from deepmf.data.layout import Layout
+    from deepmf.factorization import Factorization
 
 FRACTIONS = "fractions of each pixel; they sum to 1 over the components"
 SPECTRA = "spectra in the data's units, as bright as the pixels that hold them are on average"
@@ -78,3 +82,46 @@ def _means(L: Array) -> Array:
 
 def _nonzero(v: Array) -> Array:
     return np.where(v > 0, v, v.dtype.type(1))
+
+
+class Amounts(NamedTuple):
+    """How much of each component every sample holds, as files tell it."""
+
+    kind: Literal["fractions", "codes"]
+    values: Array
+    """Components x samples."""
+    text: str
+    """What the values are, in a sentence."""
+
+    def maps(self, layout: Layout) -> Array:
+        """A scene's as pictures, components x rows x cols, NaN where there is no data."""
+        return np.stack([layout.image(row) for row in self.values]).astype(self.values.dtype)
+
+
+def amounts(f: Factorization, layer: int) -> Amounts:
+    """Fractions of the pixels of a scene, where its factors have no sign; codes of other data."""
+    codes = f.codes(layer)
+    mixed = mixture_of(f, layer)
+    if mixed is None:
+        chain = " ".join(f"H_{k}" for k in range(layer, 0, -1))
+        return Amounts("codes", codes, f"deepmf, layer {layer}: codes {chain}")
+    return Amounts("fractions", mixed.fractions, f"deepmf, layer {layer}: {FRACTIONS}")
+
+
+def mixture_of(f: Factorization, layer: int) -> Mixture | None:
+    """A scene's fractions and spectra, where its factors have no sign.
+
+    Of data that were coded with the spectra of others, ``header["spectra"]`` has their sums.
+    """
+    if f.layout.kind != "scene":
+        return None
+    known = f.layout.header.get("spectra")
+    return mixture(f.basis(layer), f.codes(layer), known[layer - 1] if known else None)
+
+
+def components(f: Factorization, layer: int) -> tuple[Array, str]:
+    """W_l, a scene's in the data's units where its factors have no sign; and what that is."""
+    mixed = mixture_of(f, layer)
+    if mixed is None:
+        return f.basis(layer), f"deepmf, layer {layer}: components W_{layer} of the fit"
+    return mixed.spectra, f"deepmf, layer {layer}: {SPECTRA}"

@@ -24,11 +24,11 @@ import deepmf.io
 from deepmf import Factorization
 from deepmf.cli.app import app
 from deepmf.cli.console import sentences
-from deepmf.data.assemble import amounts, components
 from deepmf.data.dataset import Dataset
 from deepmf.data.layout import Layout
 from deepmf.datasets import catalogue, simulated_scene
 from deepmf.runs.folder import MARK
+from deepmf.unmixing import amounts, components
 
 SCENE = simulated_scene(rows=32, cols=32, bands=24)
 

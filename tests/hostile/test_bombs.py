@@ -15,7 +15,8 @@ import numpy as np
 import pytest
 
 import deepmf
-from deepmf import Factorization, archives, factorize
+from deepmf import Factorization, factorize
+from deepmf._utils import safe_archives
 from deepmf._utils.safe_archives import check_room, load_npz, room
 from deepmf.io import Reading, UnreadableError, read
 from deepmf.io.name_files import read_names
@@ -48,7 +49,7 @@ def bomb(path, arrays, add=False):
 
 
 def test_archives_that_unpack_to_much(tmp_path, monkeypatch):
-    monkeypatch.setattr(archives, "_SURELY_FINE", 1 << 20)
+    monkeypatch.setattr(safe_archives, "_SURELY_FINE", 1 << 20)
     path = tmp_path / "a.npz"
     bomb(path, {"X": (2, 1 << 21), "names": (1 << 22,)})
     for use in (
@@ -86,7 +87,7 @@ def test_headers_that_promise_much(tmp_path, shape):
 
 
 def test_what_a_file_may_unpack_to(tmp_path, monkeypatch):
-    monkeypatch.setattr(archives, "_SURELY_FINE", 1000)
+    monkeypatch.setattr(safe_archives, "_SURELY_FINE", 1000)
     (tmp_path / "a").write_bytes(b"0" * 100)
     (tmp_path / "b").mkdir()
     (tmp_path / "b/c").write_bytes(b"0" * 100)
@@ -97,7 +98,7 @@ def test_what_a_file_may_unpack_to(tmp_path, monkeypatch):
 
 
 def test_packed_text_that_unpacks_to_much(tmp_path, monkeypatch):
-    monkeypatch.setattr(archives, "_SURELY_FINE", 10_000)
+    monkeypatch.setattr(safe_archives, "_SURELY_FINE", 10_000)
     (tmp_path / "a.csv.gz").write_bytes(gzip.compress(b"a,b\n" + b"0,0\n" * 1_000_000))
     (tmp_path / "a.mtx.gz").write_bytes(gzip.compress(b"%%MatrixMarket" + b" " * 4_000_000))
     pytest.importorskip("pandas")
@@ -187,7 +188,7 @@ def test_zarr_never_unpickles(tmp_path):
 
 
 def test_parquet_and_geotiff(tmp_path, monkeypatch):
-    monkeypatch.setattr(archives, "_SURELY_FINE", 1000)
+    monkeypatch.setattr(safe_archives, "_SURELY_FINE", 1000)
     pd, rasterio = pytest.importorskip("pandas"), pytest.importorskip("rasterio")
     pd.DataFrame(np.zeros((300_000, 3)), columns=list("abc")).to_parquet(tmp_path / "a.parquet")
     kind = {"width": 2048, "height": 2048, "count": 3, "dtype": "float64", "tiled": True}
@@ -253,7 +254,7 @@ def test_nothing_is_unpickled_or_evaluated():
             assert name not in ("eval", "exec", "os.system"), path
             assert "joblib" not in name, path
             if name.endswith(("pickle.loads", "pickle.load")):
-                assert path.name == "share.py", path
+                assert path.name == "worker.py", path
             if name == "np.load":
                 said = {k.arg: ast.unparse(k.value) for k in node.keywords}
                 assert said.get("allow_pickle") == "False", path

@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from deepmf import factorize, stored
+from deepmf import factorize
+from deepmf.data import on_disk
 from deepmf.io import Reading, UnreadableError, format_of, read
 from deepmf.unmixing import mixture
 
@@ -32,7 +33,7 @@ def test_small_integers_are_loaded_unless_the_file_is_large(tmp_path, monkeypatc
     loaded = read(tmp_path / "x.npy").X
     assert type(loaded) is np.ndarray
     assert loaded.dtype == np.float32
-    monkeypatch.setattr(stored, "_LARGE", 0)
+    monkeypatch.setattr(on_disk, "_LARGE", 0)
     mapped = read(tmp_path / "x.npy").X
     assert isinstance(mapped, np.memmap)
     np.testing.assert_array_equal(loaded, mapped)

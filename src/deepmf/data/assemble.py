@@ -19,8 +19,6 @@ from deepmf.data.matrix import Foreign, as_foreign
 from deepmf.data.on_disk import Stored, as_stored
 from deepmf.data.reading import Reading
 from deepmf.data.wavelengths import band_numbers, read_wavelengths
-from deepmf.factorization import Factorization
-from deepmf.unmixing import FRACTIONS, SPECTRA, Mixture, mixture
 
 KEEPS = "--weights observed keeps them"
 """What a note says of pixels that were left out though some of their bands are there."""
@@ -209,49 +207,6 @@ def only_counts(index: Any) -> bool:
     the index; then that column's name is the index's.
     """
     return type(index).__name__ == "RangeIndex" and index.name is None
-
-
-class Amounts(NamedTuple):
-    """How much of each component every sample holds, as files tell it."""
-
-    kind: Literal["fractions", "codes"]
-    values: NDArray
-    """Components x samples."""
-    text: str
-    """What the values are, in a sentence."""
-
-    def maps(self, layout: Layout) -> NDArray:
-        """A scene's as pictures, components x rows x cols, NaN where there is no data."""
-        return np.stack([layout.image(row) for row in self.values]).astype(self.values.dtype)
-
-
-def amounts(f: Factorization, layer: int) -> Amounts:
-    """Fractions of the pixels of a scene, where its factors have no sign; codes of other data."""
-    codes = f.codes(layer)
-    mixed = mixture_of(f, layer)
-    if mixed is None:
-        chain = " ".join(f"H_{k}" for k in range(layer, 0, -1))
-        return Amounts("codes", codes, f"deepmf, layer {layer}: codes {chain}")
-    return Amounts("fractions", mixed.fractions, f"deepmf, layer {layer}: {FRACTIONS}")
-
-
-def mixture_of(f: Factorization, layer: int) -> Mixture | None:
-    """A scene's fractions and spectra, where its factors have no sign.
-
-    Of data that were coded with the spectra of others, ``header["spectra"]`` has their sums.
-    """
-    if f.layout.kind != "scene":
-        return None
-    known = f.layout.header.get("spectra")
-    return mixture(f.basis(layer), f.codes(layer), known[layer - 1] if known else None)
-
-
-def components(f: Factorization, layer: int) -> tuple[NDArray, str]:
-    """W_l, a scene's in the data's units where its factors have no sign; and what that is."""
-    mixed = mixture_of(f, layer)
-    if mixed is None:
-        return f.basis(layer), f"deepmf, layer {layer}: components W_{layer} of the fit"
-    return mixed.spectra, f"deepmf, layer {layer}: {SPECTRA}"
 
 
 # --- the matrix ----------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deepmf._utils.safe_archives import UnreadableError, check_length
-from deepmf.data.assemble import amounts, from_cube, from_matrix, names_array
+from deepmf.data.assemble import from_cube, from_matrix, names_array
 from deepmf.data.dataset import Dataset
 from deepmf.data.layout import Layout
 from deepmf.data.reading import Reading
@@ -20,6 +20,7 @@ from deepmf.data.wavelengths import as_wavelengths
 from deepmf.factorization import Factorization
 from deepmf.io.format import Format
 from deepmf.io.numpy_files import write_codes
+from deepmf.unmixing import amounts
 
 _DATA = (".img", ".dat", ".bsq", ".bil", ".bip", ".raw", ".bin", ".sli")
 _TYPES = {1: "u1", 2: "i2", 3: "i4", 4: "f4", 5: "f8", 6: "c8", 9: "c16", 12: "u2"}

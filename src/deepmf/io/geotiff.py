@@ -14,13 +14,14 @@ from numpy.typing import NDArray
 
 from deepmf._utils.optional import need
 from deepmf._utils.safe_archives import check_room
-from deepmf.data.assemble import amounts, from_cube, names_array
+from deepmf.data.assemble import from_cube, names_array
 from deepmf.data.dataset import Dataset
 from deepmf.data.layout import Layout
 from deepmf.data.reading import Reading
 from deepmf.data.wavelengths import in_nanometres, names_wavelengths, wavelength_in
 from deepmf.factorization import Factorization
 from deepmf.io.format import Format
+from deepmf.unmixing import amounts
 
 _KIND: dict[str, Any] = {"driver": "GTiff", "dtype": "float32", "nodata": np.nan}
 _KIND |= {"tiled": True, "compress": "deflate", "interleave": "band", "bigtiff": "if_safer"}

@@ -13,7 +13,7 @@ from scipy import sparse
 
 from deepmf._utils.optional import need
 from deepmf._utils.safe_archives import UnreadableError, check_room
-from deepmf.data.assemble import amounts, from_cube, from_matrix
+from deepmf.data.assemble import from_cube, from_matrix
 from deepmf.data.dataset import Dataset
 from deepmf.data.layout import Layout
 from deepmf.data.reading import Reading
@@ -23,6 +23,7 @@ from deepmf.io.format import Format, Variable
 from deepmf.io.hdf5 import check_hdf5
 from deepmf.io.mat_tags import check_tags
 from deepmf.io.variables import choose
+from deepmf.unmixing import amounts
 
 _Array = np.ndarray | sparse.sparray | sparse.spmatrix
 _HDF5 = b"\x89HDF\r\n\x1a\n"

@@ -17,7 +17,7 @@ from deepmf._utils.safe_archives import (
     load_npz,
     npz_headers,
 )
-from deepmf.data.assemble import amounts, from_cube, from_matrix, names_array
+from deepmf.data.assemble import from_cube, from_matrix, names_array
 from deepmf.data.dataset import Dataset
 from deepmf.data.layout import Layout
 from deepmf.data.reading import Reading
@@ -25,6 +25,7 @@ from deepmf.data.wavelengths import find_wavelengths
 from deepmf.factorization import Factorization
 from deepmf.io.format import Format, Variable
 from deepmf.io.variables import choose
+from deepmf.unmixing import amounts
 
 
 class Npy(Format):

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deepmf._utils.safe_archives import UnreadableError
-from deepmf.data.assemble import components
 from deepmf.factorization import Factorization
 from deepmf.io.envi import (
     braced,
@@ -21,6 +20,7 @@ from deepmf.io.envi import (
     wavelengths,
     write_raw,
 )
+from deepmf.unmixing import components
 
 
 class Library(NamedTuple):

@@ -16,7 +16,6 @@ import numpy as np
 
 from deepmf._utils.optional import need
 from deepmf._utils.safe_archives import UnreadableError, check_room
-from deepmf.data.assemble import amounts
 from deepmf.data.dataarrays import (
     arrange,
     codes_to_dataarray,
@@ -32,6 +31,7 @@ from deepmf.io.format import Format, Variable
 from deepmf.io.hdf5 import check_hdf5
 from deepmf.io.mat import begins, is_hdf5
 from deepmf.io.variables import choose, is_numeric, several
+from deepmf.unmixing import amounts
 
 if TYPE_CHECKING:
     import xarray

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deepmf.core.quadratic import Array
-from deepmf.data.assemble import mixture_of
 from deepmf.data.layout import Layout
 from deepmf.factorization import Factorization
 from deepmf.fitting.history import DIVERGED
@@ -20,6 +19,7 @@ from deepmf.report.compare import Ranking, default_ranking, side_by_side, table
 from deepmf.report.numbers import block_mean, composite, quantised, root, rounded, thinned
 from deepmf.report.texts import digits, duration, model_name, short, summary
 from deepmf.runs.run import Run
+from deepmf.unmixing import mixture_of
 
 _SWEEPS = 500
 _TOP_FEATURES = 15

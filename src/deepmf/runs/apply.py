@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from deepmf.data.assemble import mixture_of
 from deepmf.data.containers import check_same_features
 from deepmf.data.dataset import Dataset
 from deepmf.data.layout import Layout
@@ -25,6 +24,7 @@ from deepmf.runs.execute import facts, open_data
 from deepmf.runs.run import Run
 from deepmf.runs.scaling import scaled
 from deepmf.runs.store import check_space, load_run, write_samples
+from deepmf.unmixing import mixture_of
 
 _OF_FEATURES = ("wavelengths", "bad_bands", "nodata", "features")
 _OF_FILES = ("variable", "rows", "bands", "order", "index", "drop")

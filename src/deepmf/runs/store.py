@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 
 from deepmf._utils.atomic_files import UNREADABLE
 from deepmf._utils.safe_archives import load_npy, load_npz
-from deepmf.data.assemble import components
 from deepmf.data.dataset import Truth
 from deepmf.factorization import Factorization
 from deepmf.io import FORMATS
 from deepmf.io.numpy_files import Npy
 from deepmf.io.spectral_library import write_library
 from deepmf.runs.run import Run
+from deepmf.unmixing import components
 
 _TRUTH = "truth.npz"
 _RESIDUAL = "residual.npy"

@@ -26,7 +26,8 @@ from distributed.comm.tcp import TCP
 
 from deepmf import FastProjectedGradient, Nonnegative, factorize
 from deepmf._utils.threads import limit_threads
-from deepmf.data.panels import Coding, crew, placement
+from deepmf.data.dask import placement, pool
+from deepmf.data.panels import Coding
 
 from . import machine
 
@@ -162,16 +163,16 @@ def asking(quick: bool) -> list[str]:
 
 def _asked(D: da.Array, fan: int, r: int, times: int) -> tuple[float, float]:
     """Seconds and CPU seconds of a call that sends A and G and brings X H' and H H' back."""
-    usual, crew._FAN = crew._FAN, fan
+    usual, pool._FAN = pool._FAN, fan
     try:
-        asked = crew.Crew(D, np.dtype(float))
+        asked = pool.Crew(D, np.dtype(float))
         G = np.random.default_rng(0).random((D.shape[0], r))
         coding, solver = Coding(G.T @ G, G, Nonnegative()), FastProjectedGradient()
         asked.sum("begin", coding)
         number = count(1)
         return _median(lambda: asked.sum("update", next(number), coding, solver, 1, 0.0), times)
     finally:
-        crew._FAN = usual
+        pool._FAN = usual
 
 
 def _median(work: Callable[[], object], times: int) -> tuple[float, float]:

@@ -26,10 +26,10 @@ from .data import scene
 try:
     import torch
 
+    from deepmf.data.gpu import tensor
     from deepmf.data.gpu.kernels import Pass
     from deepmf.data.gpu.panels import TensorPanels
     from deepmf.data.gpu.tensor import TensorData
-    from deepmf.data.panels import tensor_data
 except ImportError as error:
     raise SystemExit(f"There is nothing to measure with: {error}") from None
 
@@ -218,7 +218,7 @@ def fitted(X: Any, settings: dict[str, Any]) -> str:
 
 
 def streamed(less: int, sending: float) -> str:
-    share, tensor_data._SHARE = tensor_data._SHARE, 0.0
+    share, tensor._SHARE = tensor._SHARE, 0.0
     try:
         rng = np.random.default_rng(0)
         W = rng.random((224, 6))
@@ -233,7 +233,7 @@ def streamed(less: int, sending: float) -> str:
                 seen.append(time.perf_counter() - began)
         speed = X.nbytes / np.median(seen)
     finally:
-        tensor_data._SHARE = share
+        tensor._SHARE = share
     return (
         f"224 x {X.shape[1]}, sent from the CPU's memory in each pass: {1e3 * np.median(seen):.1f} "
         f"ms, {speed / 1e9:.1f} GB/s, {sending / speed:.2f} times the time of the copy alone."

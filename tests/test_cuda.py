@@ -32,7 +32,7 @@ torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 if not torch.cuda.is_available():
     pytest.skip("there is no CUDA device", allow_module_level=True)
 
-from deepmf.data.panels import tensor_data  # noqa: E402
+from deepmf.data.gpu import tensor  # noqa: E402
 
 SETS = [Unconstrained(), Nonnegative(), Box(0.01, 0.6), Simplex(), CappedSimplex()]
 SIZES = {
@@ -208,7 +208,7 @@ def test_every_shape_arrives(shape, tmp_path):
     stored = Stored(np.load(tmp_path / "X.npy", mmap_mode="r"))
     for given in (X, np.asfortranarray(X), np.repeat(X, 2, axis=1)[:, ::2], stored,
                   np.broadcast_to(X[:1], (1, shape[1])), X.astype(np.float32)):  # fmt: skip
-        sent = tensor_data.TensorData.sent(given, "cuda").array
+        sent = tensor.TensorData.sent(given, "cuda").array
         expected = given.columns(0, shape[1]) if given is stored else given
         np.testing.assert_array_equal(sent.cpu().numpy(), expected)
     if min(shape) > 1:
@@ -221,10 +221,10 @@ def test_every_shape_arrives(shape, tmp_path):
 
 @pytest.fixture
 def streamed(monkeypatch):
-    from deepmf.data.panels import blocks
+    from deepmf.data.gpu import streaming
 
-    monkeypatch.setattr(tensor_data, "_SHARE", 0.0)
-    monkeypatch.setattr(blocks, "_BYTES", 1 << 14)
+    monkeypatch.setattr(tensor, "_SHARE", 0.0)
+    monkeypatch.setattr(streaming, "_BYTES", 1 << 14)
 
 
 @dtypes

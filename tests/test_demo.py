@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from deepmf import Factorization, demo
+from deepmf import Factorization
+from deepmf.cli import demo
 from deepmf.datasets import simulated_scene
 
 pytest.importorskip("matplotlib")

@@ -22,7 +22,7 @@ from deepmf import (
     factorize,
 )
 from deepmf._utils.threads import limit_threads
-from deepmf.data.panels import Coding, DensePanels, SparsePanels, as_panels, leading
+from deepmf.data.panels import Coding, DensePanels, SparsePanels, as_panels, svd
 
 ROWS, COLS, RANK = 6, 23, 3
 WIDTHS = [None, 23, 100, 7, 1]
@@ -210,7 +210,7 @@ MEMBERS = np.arange(COLS) % 3 != 0
 @pytest.mark.parametrize("members", [None, MEMBERS], ids=["all", "some"])
 def test_leading(width, kind, dtype, lanczos, members, monkeypatch):
     if lanczos:
-        monkeypatch.setattr(leading, "_LARGEST_GRAM", 0)
+        monkeypatch.setattr(svd, "_LARGEST_GRAM", 0)
     X = matrix(dtype)
     U, s = panels(X, kind, width).leading(3, members)
     chosen = X.astype(float) if members is None else X.astype(float)[:, members]
@@ -224,7 +224,7 @@ def test_leading(width, kind, dtype, lanczos, members, monkeypatch):
 @kinds
 def test_leading_by_lanczos_is_accurate(kind, monkeypatch):
     """Many rows and a spectrum that falls slowly."""
-    monkeypatch.setattr(leading, "_LARGEST_GRAM", 0)
+    monkeypatch.setattr(svd, "_LARGEST_GRAM", 0)
     X = np.random.default_rng(3).standard_normal((150, 200))
     U, s = panels(X, kind, 64).leading(4)
     Ux, sx, _ = np.linalg.svd(X)
@@ -236,7 +236,7 @@ def test_leading_by_lanczos_is_accurate(kind, monkeypatch):
 @pytest.mark.parametrize("lanczos", [False, True], ids=["gram", "lanczos"])
 def test_leading_of_degenerate_data(kind, lanczos, monkeypatch):
     if lanczos:
-        monkeypatch.setattr(leading, "_LARGEST_GRAM", 0)
+        monkeypatch.setattr(svd, "_LARGEST_GRAM", 0)
     rank_one = np.outer(np.arange(1.0, 7), np.arange(1.0, 9))
     _, s = panels(rank_one, kind).leading(2)
     assert s[0] == pytest.approx(np.linalg.norm(rank_one))
@@ -255,7 +255,7 @@ def test_leading_of_degenerate_data(kind, lanczos, monkeypatch):
 
 @kinds
 def test_leading_takes_as_many_as_there_are_rows(kind, monkeypatch):
-    monkeypatch.setattr(leading, "_LARGEST_GRAM", 0)
+    monkeypatch.setattr(svd, "_LARGEST_GRAM", 0)
     _, s = panels(matrix(), kind).leading(ROWS)
     np.testing.assert_allclose(s, np.linalg.svd(matrix())[1], rtol=1e-7)
 
@@ -307,7 +307,7 @@ def test_factorization_does_not_depend_on_the_panels(name):
 @pytest.mark.parametrize("lanczos", [False, True], ids=["gram", "lanczos"])
 def test_sparse_fits_are_dense_fits_from_every_start(start, lanczos, monkeypatch):
     if lanczos:
-        monkeypatch.setattr(leading, "_LARGEST_GRAM", 0)
+        monkeypatch.setattr(svd, "_LARGEST_GRAM", 0)
     X = counts()
     settings = {"init": start, "max_iter": 5, "tol": 0, "random_state": 0}
     dense = factorize(X.toarray(), [4, 2], **settings)

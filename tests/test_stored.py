@@ -10,7 +10,8 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from deepmf import factorize, stored
+from deepmf import factorize
+from deepmf.data import on_disk as stored
 from deepmf.data.on_disk import Stored, as_stored
 from deepmf.data.panels import StoredPanels, as_panels
 from deepmf.data.validation import check_matrix, check_sign

@@ -25,12 +25,12 @@ from deepmf import (
     factorize,
 )
 from deepmf.data.on_disk import Stored
-from deepmf.data.panels import Coding, DensePanels, as_panels, leading
+from deepmf.data.panels import Coding, DensePanels, as_panels, svd
 from deepmf.data.validation import check_matrix
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 
-from deepmf.data.panels import tensor_data  # noqa: E402
+from deepmf.data.gpu import tensor  # noqa: E402
 
 ROWS, COLS, RANK = 6, 23, 3
 WIDTHS = [None, 23, 100, 7, 1]
@@ -162,7 +162,7 @@ def test_updates_from_ahead_can_be_taken_back(constraint):
 @pytest.mark.parametrize("some", [False, True], ids=["all", "some"])
 def test_leading(width, kind, lanczos, some, monkeypatch):
     if lanczos:
-        monkeypatch.setattr(leading, "_LARGEST_GRAM", 0)
+        monkeypatch.setattr(svd, "_LARGEST_GRAM", 0)
     members = np.arange(COLS) % 3 != 0 if some else None
     U, s = panels(matrix(), kind, width).leading(3, members)
     Ux, sx, _ = np.linalg.svd(matrix()[:, members] if some else matrix())
@@ -441,7 +441,7 @@ def test_too_little_memory(monkeypatch):
 
 
 def test_pytorchs_own_settings_are_kept():
-    with tensor_data.at_work(torch.device("cpu")):
+    with tensor.at_work(torch.device("cpu")):
         assert torch.get_float32_matmul_precision() == "highest"
     before = torch.get_float32_matmul_precision()
     try:

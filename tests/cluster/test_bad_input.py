@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from deepmf import DeepMF, GroupedSparse, factorize
-from deepmf.data.panels import crew
+from deepmf.data.dask import pool
 
 da = pytest.importorskip("dask.array")
 distributed = pytest.importorskip("distributed")
@@ -107,7 +107,7 @@ def _broken(block):
 
 
 def test_no_workers(new_cluster, X, monkeypatch):
-    monkeypatch.setattr(crew, "_WAIT", 0.5)
+    monkeypatch.setattr(pool, "_WAIT", 0.5)
     with (
         new_cluster(n_workers=0, processes=False) as client,
         client.as_current(),

@@ -16,7 +16,7 @@ from deepmf import (
     Simplex,
     factorize,
 )
-from deepmf.data.panels import crew, share
+from deepmf.data.dask import pool, worker
 
 da = pytest.importorskip("dask.array")
 distributed = pytest.importorskip("distributed")
@@ -170,17 +170,17 @@ def test_runs_are_equal_to_the_last_bit(client, X):
 
 @pytest.mark.parametrize("fan", [1, 2, 3])
 def test_sums_along_a_tree(many, X, monkeypatch, fan):
-    monkeypatch.setattr(crew, "_FAN", fan)
+    monkeypatch.setattr(pool, "_FAN", fan)
     f = factorize(da.from_array(X, chunks=(12, 50)), [4, 2], **QUICK)
     same(f, factorize(X, [4, 2], **QUICK))
 
 
 def test_everyone_is_asked_once(many, X, monkeypatch):
     """The tree is one: counts of blocks add up to their number."""
-    monkeypatch.setattr(share.Share, "begin_free", lambda self, coding: len(self._parts))
+    monkeypatch.setattr(worker.Share, "begin_free", lambda self, coding: len(self._parts))
     for fan in (1, 2, 3, 7, 10):
-        monkeypatch.setattr(crew, "_FAN", fan)
-        c = crew.Crew(da.from_array(X, chunks=(12, 50)), np.dtype(float))
+        monkeypatch.setattr(pool, "_FAN", fan)
+        c = pool.Crew(da.from_array(X, chunks=(12, 50)), np.dtype(float))
         assert len(c._members) == 7
         assert c.sum("begin_free", None) == 14
 

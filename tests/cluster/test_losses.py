@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 from deepmf import L1, CappedSimplex, FastProjectedGradient, Nonnegative, Solver, factorize
-from deepmf.data.panels import Coding, crew, share
+from deepmf.data.dask import pool, worker
+from deepmf.data.panels import Coding
 
 da = pytest.importorskip("dask.array")
 
@@ -39,7 +40,7 @@ def objective_now(X, f):
 
 @pytest.mark.parametrize("fan", [10, 1])
 def test_the_fit_goes_on_and_still_decreases(mortal, X, fan, monkeypatch):
-    monkeypatch.setattr(crew, "_FAN", fan)
+    monkeypatch.setattr(pool, "_FAN", fan)
 
     def callback(progress):
         if progress.sweep == 3:
@@ -135,7 +136,7 @@ def test_codes_of_a_lost_worker_say_so(mortal, X):
 
 
 def test_the_same_chunks_are_not_lost_for_ever(mortal, X, monkeypatch):
-    monkeypatch.setattr(crew, "_LOSSES", 0)
+    monkeypatch.setattr(pool, "_LOSSES", 0)
     with pytest.raises(RuntimeError, match="lost 1 times, most likely for lack of memory"):
         factorize(
             da.from_array(X, chunks=CHUNKS),
@@ -147,7 +148,7 @@ def test_the_same_chunks_are_not_lost_for_ever(mortal, X, monkeypatch):
 
 
 def test_no_worker_is_left(new_cluster, X, monkeypatch):
-    monkeypatch.setattr(crew, "_WAIT", 1.0)
+    monkeypatch.setattr(pool, "_WAIT", 1.0)
 
     def callback(progress):
         client.cluster.scale(0)
@@ -175,7 +176,7 @@ def test_codes_built_anew_are_optimal(X):
     rng = np.random.default_rng(1)
     W = rng.random((12, 4))
     coding = Coding(W.T @ W, W, CappedSimplex())
-    s = share.Share("x", {0: X[:, :300], 1: X[:, 300:]}, {}, share.Kind(1, False), coding)
+    s = worker.Share("x", {0: X[:, :300], 1: X[:, 300:]}, {}, worker.Kind(1, False), coding)
 
     def value(H):
         return 0.5 * np.sum(H * (coding.A @ H)) - np.sum((W.T @ X) * H)
@@ -191,7 +192,7 @@ def test_an_update_that_is_asked_for_again_is_not_done_again(X):
     """So that what is taken back is the update as a whole."""
     W = np.random.default_rng(1).random((12, 4))
     coding = Coding(W.T @ W, W, Nonnegative())
-    s = share.Share("x", {0: X}, {}, share.Kind(1, False))
+    s = worker.Share("x", {0: X}, {}, worker.Kind(1, False))
     s.begin(coding)
     before = s.codes()[0].copy()
     ahead = replace(coding, momentum=0.5)
@@ -208,10 +209,10 @@ def test_new_codes_are_sought_again_after_a_step_back(X):
     """They are optimal for whatever basis the next sweep has, so that it cannot fail for ever."""
     rng = np.random.default_rng(1)
     codings = [Coding(W.T @ W, W, Nonnegative(), momentum=0.5) for W in rng.random((3, 12, 4))]
-    s = share.Share("x", {0: X}, {}, share.Kind(1, False), codings[0])
+    s = worker.Share("x", {0: X}, {}, worker.Kind(1, False), codings[0])
     for number, coding in enumerate(codings[1:], start=1):
         s.update(number, coding, FastProjectedGradient(), 1, 0.0)
-        best = share.Share("y", {0: X}, {}, share.Kind(1, False), coding).codes()[0]
+        best = worker.Share("y", {0: X}, {}, worker.Kind(1, False), coding).codes()[0]
         np.testing.assert_allclose(s.codes()[0], best, atol=1e-4)
         s.undo()
 

@@ -9,9 +9,10 @@ import pytest
 
 from deepmf import FastProjectedGradient, Nonnegative, factorize
 from deepmf._utils.threads import thread_count
+from deepmf.data.dask import placement, pool, worker
 from deepmf.data.dask.recompute import RereadPanels
 from deepmf.data.matrix import as_foreign
-from deepmf.data.panels import Coding, crew, placement, share
+from deepmf.data.panels import Coding
 
 da = pytest.importorskip("dask.array")
 distributed = pytest.importorskip("distributed")
@@ -41,7 +42,7 @@ def test_a_worker_uses_its_own_threads(X):
     from threadpoolctl import threadpool_info
 
     for threads in (1, 2):
-        s = share.Share("x", {0: X}, {}, share.Kind(threads, alone=True))
+        s = worker.Share("x", {0: X}, {}, worker.Kind(threads, alone=True))
         with s._threads():
             assert thread_count() == threads
             blas = [lib for lib in threadpool_info() if lib["user_api"] == "blas"]
@@ -51,7 +52,7 @@ def test_a_worker_uses_its_own_threads(X):
 def test_a_worker_with_a_gpu_works_there(X, monkeypatch, new_cluster):
     """A worker that declares one is asked to send its blocks to it; here the device is a list."""
     sent = []
-    monkeypatch.setattr(share, "on_device", lambda block, device: sent.append(device) or block)
+    monkeypatch.setattr(worker, "on_device", lambda block, device: sent.append(device) or block)
     settings = {"n_workers": 1, "processes": False, "resources": {"GPU": 1}}
     with new_cluster(**settings) as client, client.as_current():
         factorize(da.from_array(X, chunks=RAGGED), [4], **QUICK)
@@ -62,7 +63,7 @@ def test_what_came_in_a_message_is_aligned(X):
     """Else Numba compiles once more, and BLAS sums in another order."""
     off = np.frombuffer(b"." + X.tobytes(), offset=1).reshape(X.shape)
     assert not off.flags.aligned
-    s = share.Share("x", {0: off}, {}, share.Kind(1, alone=False))
+    s = worker.Share("x", {0: off}, {}, worker.Kind(1, alone=False))
     assert s._readers[0]().flags.aligned
     np.testing.assert_array_equal(s._readers[0](), X)
 
@@ -101,7 +102,7 @@ def test_nothing_of_them_stays(X):
     recipes = {j: cloudpickle.dumps(({"key": (_indirect, j)}, "key")) for j in (0, 1)}
     _reader.append(read)
     try:
-        s = share.Share("x", {}, recipes, share.Kind(1, False))
+        s = worker.Share("x", {}, recipes, worker.Kind(1, False))
         assert sorted(reads) == [0, 1]
         W = np.random.default_rng(0).random((12, 4))
         coding = Coding(W.T @ W, W, Nonnegative())
@@ -136,7 +137,7 @@ def test_some_fit_and_some_do_not(client, X, on_disk, monkeypatch):
         return submit(*args, **kwargs)
 
     monkeypatch.setattr(client, "submit", watched)
-    monkeypatch.setattr(crew, "memory_used", lambda c: dict.fromkeys(c.nthreads(), 0))
+    monkeypatch.setattr(pool, "memory_used", lambda c: dict.fromkeys(c.nthreads(), 0))
     limit = next(iter(client.scheduler_info()["workers"].values()))["memory_limit"]
     room = 2.5 * 12 * 90 * 8 + placement._CODES * 4 * 12 * 90 * 8
     monkeypatch.setattr(placement, "_HOLD", room / limit)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import nnls
 
-from deepmf.data.panels import DensePanels, leading
+from deepmf.data.panels import DensePanels, svd
 from deepmf.init import StartError, hierarchical
 from deepmf.init.hierarchical import _best_threshold, _nnls_two
 from deepmf.metrics import mrsa
@@ -52,7 +52,7 @@ def test_the_same_whatever_the_panels(width, lanczos, monkeypatch):
     X, _, _ = clusters()
     expected = hierarchical(DensePanels(X), 5)
     if lanczos:
-        monkeypatch.setattr(leading, "_LARGEST_GRAM", 0)
+        monkeypatch.setattr(svd, "_LARGEST_GRAM", 0)
     np.testing.assert_array_equal(hierarchical(DensePanels(X, width), 5), expected)
 
 

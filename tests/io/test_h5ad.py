@@ -12,8 +12,8 @@ import pytest
 from scipy import sparse
 
 from deepmf import factorize
+from deepmf.data.anndata_objects import from_anndata
 from deepmf.io import Reading, UnreadableError, format_of, read
-from deepmf.io.h5ad import from_anndata
 
 RNG = np.random.default_rng(0)
 COUNTS = RNG.poisson(0.7, (20, 7)) * (RNG.random((20, 7)) < 0.7)

@@ -1,11 +1,11 @@
-"""From what a file holds to X (features x samples) and its layout: the same for all formats."""
+"""Assembles X (features x samples) and its layout from the arrays of a file or an object."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,14 +14,11 @@ from scipy import sparse
 from deepmf._utils.safe_archives import UnreadableError, times
 from deepmf.data.dataset import Dataset
 from deepmf.data.layout import Layout
-from deepmf.data.lazy_cube import Flat, Pixels, blocks, is_masked, unmasked
-from deepmf.data.matrix import Foreign, as_foreign
+from deepmf.data.lazy_cube import Flat, Pixels, is_lazy, unmasked
+from deepmf.data.nodata import missing_to_nan, select
 from deepmf.data.on_disk import Stored, as_stored
 from deepmf.data.reading import Reading
 from deepmf.data.wavelengths import band_numbers, read_wavelengths
-
-KEEPS = "--weights observed keeps them"
-"""What a note says of pixels that were left out though some of their bands are there."""
 
 _PLAIN = Layout()
 _SURELY_FINE = 10**6
@@ -94,7 +91,7 @@ def from_cube(
             order, X = "C", Flat(cube)
     layout = replace(layout, image_shape=(rows, cols), order=order, pixels="columns")
     data = _scene(path, X, reading, wavelengths, bad, nodata, layout, factor)
-    count = _listed(reading, wavelengths)
+    count = _wavelength_count(reading, wavelengths)
     if axis is not None or reading.bands is not None or shape.count(count) == 1:
         return data
     said = f"The {('first', 'second', 'last')[place]} axis of its {times(shape)} array is taken as"
@@ -127,7 +124,7 @@ def from_matrix(
     check_numbers(path, A)
     if sparse.issparse(A):
         _check_sparse(path, A)
-    X = A.T if _rows(A.shape, reading, rows, wavelengths, layout) == "samples" else A
+    X = A.T if _meaning_of_rows(A.shape, reading, rows, wavelengths, layout) == "samples" else A
     layout = _with_picture(path, X.shape, reading, layout)
     if layout.kind == "scene" and not sparse.issparse(X):
         return _scene(path, X, reading, wavelengths, bad, nodata, layout)
@@ -137,10 +134,10 @@ def from_matrix(
             f"out; if it is one, give the shape of its picture."
         )
     waves = _wavelengths(path, reading, wavelengths, X.shape[0])
-    good = _good(X.shape[0], reading, bad)
+    good = _good_bands(X.shape[0], reading, bad)
     if not good.all():
         X = (X.tocsr() if hasattr(X, "tocsr") else X)[good]
-    return Dataset(path.stem, _as_numbers(X), _of_bands(layout, good, waves))
+    return Dataset(path.stem, _as_numbers(X), _layout_of_bands(layout, good, waves))
 
 
 def spectral_axis(
@@ -161,7 +158,7 @@ def spectral_axis(
     said = axis or reading.bands
     if said is not None:
         return 0 if said == "first" else 2
-    count = _listed(reading, wavelengths)
+    count = _wavelength_count(reading, wavelengths)
     if count is not None and shape[2] != count and shape.count(count) == 1:
         return shape.index(count)
     if count is None and shape[0] != shape[1] and shape[2] in shape[:2]:
@@ -212,14 +209,14 @@ def only_counts(index: Any) -> bool:
 # --- the matrix ----------------------------------------------------------------------------------
 
 
-def _listed(reading: Reading, wavelengths: Any) -> int | None:
+def _wavelength_count(reading: Reading, wavelengths: Any) -> int | None:
     """How many wavelengths there are."""
     if reading.wavelengths:
         return len(read_wavelengths(reading.wavelengths))
     return None if wavelengths is None else len(wavelengths)
 
 
-def _rows(
+def _meaning_of_rows(
     shape: tuple[int, int], reading: Reading, rows: Rows | None, wavelengths: Any, layout: Layout
 ) -> Rows:
     """What the rows of a matrix are."""
@@ -228,7 +225,7 @@ def _rows(
     pixels = layout.n_pixels if reading.image is None and layout.kind == "scene" else 0
     if pixels and pixels in shape:
         return "samples" if pixels != shape[1] else "features"
-    bands = _listed(reading, wavelengths)
+    bands = _wavelength_count(reading, wavelengths)
     return "samples" if bands == shape[1] != shape[0] else "features"
 
 
@@ -267,37 +264,33 @@ def _scene(
     m, n = X.shape
     waves = _wavelengths(path, reading, wavelengths, m)
     nodata = reading.nodata if reading.nodata is not None else nodata
-    good, seen = _with_data(X, nodata, _good(m, reading, bad))
-    if not good.any():
+    kept = select(X, nodata, _good_bands(m, reading, bad), bool(reading.gaps))
+    if not kept.bands.any():
         raise UnreadableError(f"{path} has no data: all {m} bands are bad or without data.")
-    notes = [] if factor == 1 else [f"Values are divided by the file's scale factor, {factor:g}."]
-    valid = missing = None
-    if seen is not None:
-        valid, missing, said = _kept(X, seen, nodata, good, bool(reading.gaps))
-        notes += said
-        if not valid.any():
+    if kept.pixels is not None:
+        if not kept.pixels.any():
             raise UnreadableError(
                 f"{path} has no data: each of its {n} pixels lacks data in some band. Check the "
                 f"no-data value ({nodata}), leave out the bands that lack it, or fit what there "
                 f"is: --weights observed."
             )
-    if valid is not None and not valid.all():
         shape = layout.image_shape or (1, n)
-        layout = replace(layout, valid=valid.reshape(shape, order=layout.order))
-    else:
-        valid = None
+        layout = replace(layout, valid=kept.pixels.reshape(shape, order=layout.order))
     if is_lazy(X):
-        X = X if good.all() else X[good]
-        X = X if valid is None else X[:, valid]
-        X = X if missing is None else X.map_blocks(_without, missing)
+        X = X if kept.bands.all() else X[kept.bands]
+        X = X if kept.pixels is None else X[:, kept.pixels]
+        X = X if kept.missing is None else X.map_blocks(missing_to_nan, kept.missing)
         X = _as_numbers(X if factor == 1 else X / factor)
     else:
         source = X if reading.gaps else unmasked(X)
-        X = Pixels(source, good, valid, factor, missing).matrix()
-    return Dataset(path.stem, X, _of_bands(layout, good, waves), notes=notes)
+        X = Pixels(source, kept.bands, kept.pixels, factor, kept.missing).matrix()
+    notes = [] if factor == 1 else [f"Values are divided by the file's scale factor, {factor:g}."]
+    return Dataset(
+        path.stem, X, _layout_of_bands(layout, kept.bands, waves), notes=[*notes, *kept.notes]
+    )
 
 
-def _good(m: int, reading: Reading, bad: Any) -> NDArray[np.bool_]:
+def _good_bands(m: int, reading: Reading, bad: Any) -> NDArray[np.bool_]:
     """Bands that neither the file nor the user calls bad."""
     good = np.ones(m, dtype=bool)
     said = reading.bad_bands
@@ -310,119 +303,9 @@ def _good(m: int, reading: Reading, bad: Any) -> NDArray[np.bool_]:
     return good
 
 
-class _Seen(NamedTuple):
-    """Which bands have data in some pixel, and what pixels have in the good bands."""
-
-    some: NDArray[np.bool_]
-    empty: NDArray[np.bool_]
-    """Pixels with nothing."""
-    holes: NDArray[np.bool_]
-    """With NaN or masked entries."""
-    marks: NDArray[np.bool_]
-    """With entries of the no-data value."""
-
-
-def _with_data(
-    X: Any, nodata: float | None, good: NDArray[np.bool_]
-) -> tuple[NDArray[np.bool_], _Seen | None]:
-    """Good bands with data in some pixel, and what the pixels have in these (None: all)."""
-    if X.dtype.kind != "f" and nodata is None and not is_masked(X):
-        return good, None
-    seen = _look(X, nodata, good)
-    if not seen.some[good].all() and seen.some[good].any():
-        return _with_data(X, nodata, good & seen.some)  # pixels need no data in empty bands
-    lacking = (seen.holes | seen.marks).any()
-    return good & seen.some, seen if lacking else None
-
-
-def _look(X: Any, nodata: float | None, good: NDArray[np.bool_]) -> _Seen:
-    """One pass over the data."""
-    m, n = X.shape
-    if is_lazy(X):
-        from dask.base import compute
-
-        as_bools: dict[str, Any] = {"dtype": bool, "meta": np.empty((0, 0), bool)}
-        gone, marked = X.map_blocks(_gone, **as_bools), X.map_blocks(_marked, nodata, **as_bools)
-        lost = gone | marked
-        parts = (~lost.all(axis=1), lost[good].all(axis=0), gone[good].any(axis=0))
-        return _Seen(*compute(*parts, marked[good].any(axis=0)))
-    seen = _Seen(np.zeros(m, dtype=bool), *(np.zeros(n, dtype=bool) for _ in range(3)))
-    for columns, block in blocks(X):
-        gone, marked = _gone(block), _marked(block, nodata)
-        lost = gone | marked
-        np.logical_or(seen.some, ~lost.all(axis=1), out=seen.some)
-        seen.empty[columns] = lost[good].all(axis=0)
-        seen.holes[columns] = gone[good].any(axis=0)
-        seen.marks[columns] = marked[good].any(axis=0)
-    return seen
-
-
-def _gone(X: Any) -> NDArray[np.bool_]:
-    """Where entries are masked or NaN."""
-    values = np.asarray(X)
-    gone = np.isnan(values) if values.dtype.kind == "f" else np.zeros(values.shape, dtype=bool)
-    return gone | np.ma.getmaskarray(X) if np.ma.isMaskedArray(X) else gone
-
-
-def _marked(X: Any, nodata: float | None) -> NDArray[np.bool_]:
-    """Where entries have the no-data value."""
-    values = np.asarray(X)
-    return np.zeros(values.shape, dtype=bool) if nodata is None else values == nodata
-
-
-def _without(X: NDArray, missing: float) -> NDArray:
-    """NaN where entries have the value of missing ones."""
-    return np.where(_marked(X, missing), np.float32(np.nan), X)
-
-
-def _kept(
-    X: Any, seen: _Seen, nodata: float | None, good: NDArray[np.bool_], gaps: bool
-) -> tuple[NDArray[np.bool_], float | None, list[str]]:
-    """Pixels to keep, the value of entries that are missing in them, and what to say of it.
-
-    The no-data value in some bands of a pixel alone is a dark pixel's where the data reach it, and
-    else no value at all.
-    """
-    partly = seen.marks & ~seen.empty
-    ordinary = bool(partly.any()) and nodata is not None and _is_reached(X, nodata, good)
-    lacking = (seen.holes if ordinary else seen.holes | seen.marks) & ~seen.empty
-    notes = []
-    n = len(partly)
-    if seen.empty.any():
-        notes.append(f"Pixels without data, left out: {seen.empty.sum()} of {n}.")
-    if ordinary:
-        notes.append(
-            f"Pixels with the no-data value {nodata:g} in some bands only, kept as a value there: "
-            f"{partly.sum()} of {n}."
-        )
-    if lacking.any():
-        how, way = ("kept", "") if gaps else ("left out", f"; {KEEPS}")
-        notes.append(f"Pixels that lack some bands, {how}: {lacking.sum()} of {n}{way}.")
-    valid = ~seen.empty if gaps else ~(seen.empty | lacking)
-    missing = nodata if gaps and not ordinary and partly.any() else None
-    return valid, missing, notes
-
-
-def _is_reached(X: Any, nodata: float, good: NDArray[np.bool_]) -> bool:
-    """Whether a value lies between zero and the data's extremes, itself apart."""
-    if nodata == 0:
-        return True
-    parts = [X[good].compute()] if is_lazy(X) else (block[good] for _, block in blocks(X))
-    for block in parts:
-        values = np.asarray(block)
-        beyond = values < nodata if nodata < 0 else values > nodata
-        if np.any(beyond & ~_gone(block)):
-            return True
-    return False
-
-
-def is_lazy(A: Any) -> bool:
-    """Whether an array is one of Dask's, which is not loaded here."""
-    kind = as_foreign(A)
-    return isinstance(kind, Foreign) and kind.lazy
-
-
-def _of_bands(layout: Layout, good: NDArray[np.bool_], waves: NDArray[np.float64] | None) -> Layout:
+def _layout_of_bands(
+    layout: Layout, good: NDArray[np.bool_], waves: NDArray[np.float64] | None
+) -> Layout:
     """The layout of the good bands among all of the file's."""
     if good.all():
         return replace(layout, wavelengths=waves)

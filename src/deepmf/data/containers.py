@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 
 from deepmf._utils.optional import need
 from deepmf._utils.warnings import warn
-from deepmf.data.assemble import KEEPS, Rows
+from deepmf.data.assemble import Rows
 from deepmf.data.dataset import Dataset
 from deepmf.data.layout import Layout
 from deepmf.data.matrix import as_numpy
+from deepmf.data.nodata import KEEPS
 from deepmf.data.reading import Reading
 
 Kind = Literal["plain", "pandas", "anndata", "xarray", "deepmf"]
@@ -49,7 +50,7 @@ def as_dataset(X: Any, rows: Rows = "samples", weights: Any = None) -> Dataset |
         case "deepmf":
             return X
         case "anndata":
-            from deepmf.io.h5ad import from_anndata
+            from deepmf.data.anndata_objects import from_anndata
 
             return from_anndata(X)
         case "xarray":

@@ -18,12 +18,12 @@ from deepmf.data.assemble import (
     check_numbers,
     from_cube,
     from_matrix,
-    is_lazy,
     names_array,
     spectral_axis,
 )
 from deepmf.data.dataset import Dataset
 from deepmf.data.layout import Layout
+from deepmf.data.lazy_cube import is_lazy
 from deepmf.data.reading import Reading
 from deepmf.data.wavelengths import as_wavelengths, is_length, names_wavelengths
 

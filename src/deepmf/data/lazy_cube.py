@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from deepmf.data.matrix import Foreign, as_foreign
 from deepmf.data.on_disk import Stored, forget, is_large
 
 _BLOCK = 1 << 22
@@ -132,6 +133,12 @@ def blocks(source: Any) -> Iterator[tuple[slice, Any]]:
         columns = slice(start, min(start + step, n))
         yield columns, source[:, columns]
         forget(source)
+
+
+def is_lazy(A: Any) -> bool:
+    """Whether an array is a Dask array, whose values are not computed here."""
+    kind = as_foreign(A)
+    return isinstance(kind, Foreign) and kind.lazy
 
 
 def is_masked(source: Any) -> bool:

@@ -1,4 +1,4 @@
-"""AnnData, in memory and as .h5ad: obs are samples, var are features."""
+"""AnnData files (.h5ad): obs are samples, var are features."""
 
 from __future__ import annotations
 
@@ -6,14 +6,13 @@ import shutil
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from deepmf._utils.optional import need
-from deepmf._utils.safe_archives import UnreadableError, check_length, check_room
-from deepmf.data.assemble import from_matrix, names_array
+from deepmf._utils.safe_archives import check_length, check_room
+from deepmf.data.anndata_objects import FORMAT, from_matrix_of
 from deepmf.data.dataset import Dataset
 from deepmf.data.layout import Layout
 from deepmf.data.reading import Reading
@@ -22,16 +21,11 @@ from deepmf.io.format import Format, Variable
 from deepmf.io.hdf5 import check_hdf5
 from deepmf.io.variables import choose
 
-if TYPE_CHECKING:
-    from anndata import AnnData
-
-_USUAL = Reading()
-
 
 class H5ad(Format):
     """AnnData's file: ``X`` or a layer, sparse or dense, with obs_names and var_names."""
 
-    name = "AnnData"
+    name = FORMAT
     suffixes = (".h5ad",)
 
     def read(self, path: Path, reading: Reading) -> Dataset:
@@ -46,7 +40,7 @@ class H5ad(Format):
             adata = ad.AnnData(
                 ad.io.read_elem(node), _names(ad, file, "obs"), _names(ad, file, "var")
             )
-        data = _arrange(path, adata.X, adata, reading)
+        data = from_matrix_of(path, adata.X, adata, reading)
         header = {"format": self.name, "path": str(path.resolve())}
         return replace(data, layout=replace(data.layout, header={**data.layout.header, **header}))
 
@@ -79,34 +73,6 @@ class H5ad(Format):
         with h5py.File(target, "r+") as file:
             for (group, name), value in _results(f, names).items():
                 ad.io.write_elem(file.require_group(group), name, value)
-
-
-def from_anndata(adata: AnnData, reading: Reading = _USUAL) -> Dataset:
-    """X, or the layer that ``reading.variable`` names, turned: var are rows, obs are columns."""
-    own = {name: layer for name, layer in adata.layers.items() if name}  # None is X, since 0.13
-    layers = {"X": adata.X, **own}
-    asked = reading.variable or "X"
-    if layers.get(asked) is None:
-        there = ", ".join(name for name, layer in layers.items() if layer is not None) or "none"
-        raise UnreadableError(f"The AnnData object has no matrix {asked!r}; it has {there}.")
-    whole = adata.to_memory() if adata.isbacked else adata
-    return _arrange(
-        Path("AnnData"), whole.X if asked == "X" else whole.layers[asked], adata, reading
-    )
-
-
-def _arrange(path: Path, A: Any, adata: AnnData, reading: Reading) -> Dataset:
-    if reading.rows == "features":
-        raise UnreadableError(
-            f"{path}: obs are samples and var are features in AnnData; turn the object (adata.T)."
-        )
-    A = A if sparse.issparse(A) else np.asarray(A)
-    layout = Layout(
-        features=names_array(adata.var_names),
-        samples=names_array(adata.obs_names),
-        header={"format": H5ad.name},
-    )
-    return from_matrix(path, A, reading, rows="samples", layout=layout)
 
 
 def _libraries(purpose: str) -> tuple[Any, Any]:

@@ -176,9 +176,9 @@ def factors(rng):
     return rng.random((8, 30)), W, H
 
 
-@pytest.mark.parametrize("panel", [4096, 7])
-def test_layer_errors_are_section_8(factors, panel, monkeypatch):
-    monkeypatch.setattr(metrics, "_PANEL", panel)
+@pytest.mark.parametrize("block", [2**22, 7 * 8])
+def test_layer_errors_are_section_8(factors, block, monkeypatch):
+    monkeypatch.setattr(metrics, "_BLOCK", block)
     X, W, H = factors
     expected = [
         ((X - W[0] @ H[0]) ** 2).sum() / (X**2).sum(),
@@ -188,9 +188,9 @@ def test_layer_errors_are_section_8(factors, panel, monkeypatch):
     np.testing.assert_allclose(layer_errors(X, W, H), expected, rtol=1e-13)
 
 
-@pytest.mark.parametrize("panel", [4096, 7])
-def test_data_errors_are_section_8(factors, panel, monkeypatch):
-    monkeypatch.setattr(metrics, "_PANEL", panel)
+@pytest.mark.parametrize("block", [2**22, 7 * 8])
+def test_data_errors_are_section_8(factors, block, monkeypatch):
+    monkeypatch.setattr(metrics, "_BLOCK", block)
     X, W, H = factors
     approximations = [W[0] @ H[0], W[1] @ H[1] @ H[0], W[2] @ H[2] @ H[1] @ H[0]]
     expected = [((X - Y) ** 2).sum() / (X**2).sum() for Y in approximations]

@@ -1,6 +1,6 @@
-"""Measures of a factorization: spectral angles, matching, sparsity, links and errors.
+"""Measures of a factorization: spectral angles, matching, sparsity, links, errors, residuals.
 
-Every matrix is in the paper's orientation: a column is a spectrum, a basis vector, a data point.
+Every matrix is in the paper's orientation: a column is a spectrum, a component, a data point.
 """
 
 from __future__ import annotations
@@ -10,6 +10,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+
+from deepmf.data.on_disk import Stored, as_stored
 
 __all__ = [
     "Matching",
@@ -19,13 +22,15 @@ __all__ = [
     "links",
     "match",
     "mrsa",
+    "relative_residuals",
     "sad",
+    "squared_residuals",
 ]
 
 Array = NDArray[np.float64]
 
-#: Columns of X whose residual is formed at once, so that an error never needs a second X.
-_PANEL = 4096
+_BLOCK = 2**22
+"""Entries of the residual that are formed at a time, so that it never needs the memory of X."""
 
 
 # --- spectral angles -----------------------------------------------------------------------------
@@ -348,14 +353,85 @@ def _norm2(A: Array) -> float:
 
 
 def _residual2(A: Array, W: Array, H: Array) -> float:
-    return sum(_norm2(A[:, cols] - W @ H[:, cols]) for cols in _panels(A.shape[1]))
+    return sum(_norm2(A[:, cols] - W @ H[:, cols]) for cols in _blocks(A.shape))
 
 
-def _panels(n: int) -> Iterator[slice]:
-    return (slice(start, start + _PANEL) for start in range(0, n, _PANEL))
+def _blocks(shape: tuple[int, ...]) -> Iterator[slice]:
+    """Slices of columns that cover a matrix of this shape."""
+    m, n = shape
+    width = max(1, _BLOCK // m)
+    return (slice(start, min(start + width, n)) for start in range(0, n, width))
 
 
-def _ratio(errors: Sequence[float], norms2: Sequence[float]) -> Array:
+def _ratio(errors: ArrayLike, norms2: ArrayLike) -> Array:
     """``errors / norms2`` with 0/0 = 0 and e/0 = inf, without a warning."""
-    e, d = np.array(errors), np.array(norms2)
+    e, d = np.asarray(errors), np.asarray(norms2)
     return np.where(d > 0, e / np.where(d > 0, d, 1), np.where(e > 0, np.inf, 0.0))
+
+
+# --- residuals of each sample --------------------------------------------------------------------
+
+
+def relative_residuals(X: Any, W: Array, H: Array) -> Array:
+    """``||x_j - W h_j|| / ||x_j||`` of every column x_j of X and its codes h_j.
+
+    Parameters
+    ----------
+    X, W, H
+        As in `squared_residuals`.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+        0 where both x_j and W h_j are zero, infinity where only x_j is.
+    """
+    return np.sqrt(_ratio(*squared_residuals(X, W, H)))
+
+
+def squared_residuals(X: Any, W: Array, H: Array) -> tuple[Array, Array]:
+    """``||x_j - W h_j||^2`` and ``||x_j||^2`` of every column x_j of X and its codes h_j.
+
+    A dense X is read in blocks of columns. A sparse X is never made dense:
+    ``||x - W h||^2 = ||x||^2 - 2 <W'x, h> + <h, W'W h>``, which is exact to about 1e-8 ||x||.
+
+    Parameters
+    ----------
+    X : array, SciPy sparse matrix or matrix on disk, m x n
+        The data. NaN marks a missing entry, which counts neither here nor there.
+    W : ndarray, m x r
+    H : ndarray, r x n
+
+    Returns
+    -------
+    residuals, norms : ndarrays of shape (n,)
+    """
+    if X.shape != (len(W), H.shape[1]):
+        raise ValueError(
+            f"X has shape {X.shape}, but the factors were fitted to {len(W)} x {H.shape[1]}: pass "
+            "the data they were fitted to, columns being samples."
+        )
+    return _sparse_squares(X, W, H) if sparse.issparse(X) else _dense_squares(X, W, H)
+
+
+def _dense_squares(X: Any, W: Array, H: Array) -> tuple[Array, Array]:
+    X = as_stored(X)
+    squares, norms2 = np.empty(X.shape[1]), np.empty(X.shape[1])
+    for cols in _blocks(X.shape):
+        part = X.columns(cols.start, cols.stop) if isinstance(X, Stored) else X[:, cols]
+        x = part.astype(np.float64)
+        missing = np.isnan(x)
+        x[missing] = 0
+        norms2[cols] = np.einsum("ij,ij->j", x, x)
+        x -= W @ H[:, cols]
+        x[missing] = 0
+        squares[cols] = np.einsum("ij,ij->j", x, x)
+    return squares, norms2
+
+
+def _sparse_squares(X: Any, W: Array, H: Array) -> tuple[Array, Array]:
+    A: Any = sparse.csc_array(X, dtype=np.float64)
+    W, H = W.astype(np.float64), H.astype(np.float64)
+    norms2 = np.asarray(A.power(2).sum(axis=0), dtype=np.float64)
+    cross: Array = np.sum((A.T @ W).T * H, axis=0)
+    fitted: Array = np.sum(H * ((W.T @ W) @ H), axis=0)
+    return np.maximum(norms2 - 2 * cross + fitted, 0.0), norms2

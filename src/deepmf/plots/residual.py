@@ -1,4 +1,4 @@
-"""How much of each sample the fit leaves unexplained."""
+"""Relative residuals of the samples: a map of a scene, a histogram of other data."""
 
 from __future__ import annotations
 
@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import sparse
 
 from deepmf.core.quadratic import Array
-from deepmf.data.on_disk import Stored, as_stored
 from deepmf.factorization import Factorization, layer_number
 from deepmf.hierarchy.names import sample_names
+from deepmf.metrics import relative_residuals
 from deepmf.plots.fits import data_of, fit_of
 from deepmf.plots.images import Picture, Scale, draw_bar, draw_image, is_flat, to_picture
 from deepmf.plots.style import (
@@ -33,21 +32,12 @@ if TYPE_CHECKING:
 
     from deepmf.estimator import DeepMF
 
-_BLOCK = 2**22
-"""Entries of a dense X that are worked on at a time."""
-
 _WORST = 10
 """Samples that are named."""
 
 
-# --- numbers -------------------------------------------------------------------------------------
-
-
 def relative_residual(f: Factorization | DeepMF, X: Any, layer: int = 1) -> Array:
-    """||x_j - W_l h_j|| / ||x_j|| for every column x_j of X and its codes h_j in the layer.
-
-    A dense X is read in blocks of columns; a sparse one is never made dense:
-    ||x - W h||^2 = ||x||^2 - 2 <W'x, h> + <h, W'W h>, which is exact to about 1e-8 ||x||.
+    """||x_j - W_l h_j|| / ||x_j|| of every sample x_j and its codes h_j in the layer.
 
     Parameters
     ----------
@@ -61,54 +51,10 @@ def relative_residual(f: Factorization | DeepMF, X: Any, layer: int = 1) -> Arra
     Returns
     -------
     array of n floats
-        0 where x_j and W_l h_j are zero, infinity where only x_j is.
+        See `deepmf.metrics.relative_residuals`.
     """
-    squares, norms2 = squared_residuals(f, X, layer)
-    ratio = np.sqrt(squares / np.where(norms2 > 0, norms2, 1))
-    return np.where(norms2 > 0, ratio, np.where(squares > 0, np.inf, 0.0))
-
-
-def squared_residuals(f: Factorization | DeepMF, X: Any, layer: int = 1) -> tuple[Array, Array]:
-    """||x_j - W_l h_j||^2 and ||x_j||^2 for every column, see `relative_residual`."""
     data, f = data_of(f, X), fit_of(f)
-    W, H = f.basis(layer), f.codes(layer)
-    if data.shape != (len(W), H.shape[1]):
-        raise ValueError(
-            f"X has shape {data.shape}, but the factorization was fitted to {len(W)} x "
-            f"{H.shape[1]}: pass the data it was fitted to, columns being samples."
-        )
-    return _sparse_squares(data, W, H) if sparse.issparse(data) else _squares(data, W, H)
-
-
-def _squares(X: Any, W: Array, H: Array) -> tuple[Array, Array]:
-    """||x - W h||^2 and ||x||^2 per column."""
-    X, n = as_stored(X), X.shape[1]
-    squares, norms2 = np.empty(n), np.empty(n)
-    step = max(1, _BLOCK // len(W))
-    for start in range(0, n, step):
-        cols = slice(start, min(start + step, n))
-        part = X.columns(cols.start, cols.stop) if isinstance(X, Stored) else X[:, cols]
-        x = part.astype(np.float64)
-        missing = np.isnan(x)
-        x[missing] = 0
-        norms2[cols] = np.einsum("ij,ij->j", x, x)
-        x -= W @ H[:, cols]
-        x[missing] = 0
-        squares[cols] = np.einsum("ij,ij->j", x, x)
-    return squares, norms2
-
-
-def _sparse_squares(X: Any, W: Array, H: Array) -> tuple[Array, Array]:
-    """The same from the entries that X has."""
-    A: Any = sparse.csc_array(X, dtype=np.float64)
-    W, H = W.astype(np.float64), H.astype(np.float64)
-    norms2 = np.asarray(A.power(2).sum(axis=0), dtype=np.float64)
-    cross: Array = np.sum((A.T @ W).T * H, axis=0)
-    fitted: Array = np.sum(H * ((W.T @ W) @ H), axis=0)
-    return np.maximum(norms2 - 2 * cross + fitted, 0.0), norms2
-
-
-# --- picture -------------------------------------------------------------------------------------
+    return relative_residuals(data, f.basis(layer), f.codes(layer))
 
 
 def plot_residual(

@@ -18,7 +18,7 @@ from deepmf.data.on_disk import Stored
 from deepmf.data.validation import check_matrix
 from deepmf.factorization import Factorization
 from deepmf.io import Reading, format_of
-from deepmf.plots.residual import relative_residual, squared_residuals
+from deepmf.metrics import relative_residuals, squared_residuals
 from deepmf.runs.config import Config
 from deepmf.runs.execute import facts, open_data
 from deepmf.runs.run import Run
@@ -89,15 +89,17 @@ def apply(
     codes = f.encode(data, weights=weights)
     header = {**data.layout.header, **_spectra(f)}
     f = replace(f, H=[codes, *f.H[1:]], layout=replace(data.layout, header=header))
-    sums = [[part.sum() for part in squared_residuals(f, data.X, k + 1)] for k in range(f.depth)]
+    layers = range(1, f.depth + 1)
+    squares = [squared_residuals(data.X, f.basis(layer), f.codes(layer)) for layer in layers]
     done = replace(
         run,
         name=data.name,
         f=f,
         facts={"run": str(folder), **facts(path, data, time.perf_counter() - began)},
-        residual=relative_residual(f, data.X),
+        residual=relative_residuals(data.X, f.W[0], f.H[0]),
         notes=list(data.notes),
     )
+    sums = [(residuals.sum(), norms.sum()) for residuals, norms in squares]
     return Applied(done, [float(left / whole) if whole else 0.0 for left, whole in sums])
 
 

@@ -26,7 +26,7 @@ from deepmf.fitting.fit import Callback, InterruptedWarning
 from deepmf.fitting.problem import build_problem
 from deepmf.io import read
 from deepmf.io.truth import read_truth
-from deepmf.plots.residual import relative_residual
+from deepmf.metrics import relative_residuals
 from deepmf.runs.config import FIT_DEFAULTS, Config, ConfigError
 from deepmf.runs.run import Run
 from deepmf.runs.scaling import measured, scaled
@@ -110,7 +110,7 @@ def execute(
         config=resolved(config, f, arguments).to_toml(),
         facts=facts(config.path, data, seconds),
         truth=truth,
-        residual=relative_residual(f, data.X),
+        residual=relative_residuals(data.X, f.W[0], f.H[0]),
         notes=notes,
     )
 

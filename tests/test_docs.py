@@ -101,13 +101,3 @@ def test_links_and_named_files_exist(page):
             assert (ROOT / "examples" / target.removeprefix("../")).with_suffix(".py").exists()
         else:
             assert (here / target).exists(), target
-
-
-def test_the_map_of_the_code_names_every_part():
-    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-    parts = {
-        p.name + "/" * p.is_dir()
-        for p in (ROOT / "src/deepmf").iterdir()
-        if p.name[0] != "_" and p.suffix in ("", ".py") and p.name != "py.typed"
-    }
-    assert sorted(part for part in parts if f"`{part}`" not in text) == []

@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from deepmf._factorize import factorize
+from deepmf._utils.version import __version__ as __version__
 from deepmf.constraints import (
     Box,
     CappedSimplex,
@@ -23,8 +24,6 @@ from deepmf.solvers import HALS, FastProjectedGradient, Multiplicative, Projecte
 
 if TYPE_CHECKING:
     from deepmf.estimator import DeepMF
-
-__version__ = "0.1.0"
 
 __all__ = [
     "HALS",

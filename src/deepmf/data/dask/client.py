@@ -40,7 +40,7 @@ def memory_used(client: Any) -> dict[str, int]:
     """By worker; those without deepmf, or with another version of it, are refused."""
 
     def version() -> str:  # sent as it is, to workers that may not have deepmf
-        return str(import_module("deepmf").__version__)
+        return str(import_module("deepmf._utils.version").__version__)
 
     def memory() -> int:
         import_module("deepmf.kernels.fused")  # with all that a fit will load

@@ -54,7 +54,6 @@ before it in this list: at its top, inside a function, or by the name of a modul
 KNOWN = {
     ("constraints/fixed.py", "data"),
     ("constraints/fixed.py", "metrics.py"),
-    ("fitting/diagnostics.py", "factorization.py"),
     ("hierarchy/order.py", "factorization.py"),
     ("kernels/descent.py", "constraints"),
 }
@@ -239,7 +238,7 @@ RIDDLES = {
     "solvers": 4,
     "data": 51,
     "init": 2,
-    "fitting": 15,
+    "fitting": 14,
     "hierarchy": 2,
     "unmixing.py": 3,
     "factorization.py": 2,

@@ -208,7 +208,7 @@ def factorize(
             to_file.bind(owner)
         done = fit(panels, problem, starts, control, rng, to_file)
         f = _result(done, panels, problem, layout)
-    said = advice(f)
+    said = advice(done, problem)
     if said:
         warn(said)
     return f

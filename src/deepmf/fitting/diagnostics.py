@@ -1,30 +1,31 @@
-"""What the numbers of a finished fit suggest to try."""
+"""Diagnostics of a finished fit: layers that went wrong although it converged."""
 
 from __future__ import annotations
 
-from deepmf.factorization import Factorization
+from deepmf.fitting.fit import Fit
+from deepmf.fitting.problem import Problem
 
 _LOST = 0.5
-"""Share of the data's squares that a layer should not leave where the one before leaves less."""
+"""Relative squared error above which a layer has lost the data, if the one before has not."""
 
 _COPY = 0.05
-"""Layer 1 is a copy of layer 2 if it explains so little more and leaves so little less."""
+"""Layer 1 is a copy of layer 2 if its error and its fit are this close to those of layer 2."""
 
 
-def advice(f: Factorization) -> str | None:
-    """A sentence where a layer went wrong though the fit converged; else ``None``."""
-    if f.stop_reason != "tol":
+def advice(done: Fit, problem: Problem) -> str | None:
+    """Describe a layer that went wrong and what to try; ``None`` if all is well."""
+    if done.stop_reason != "tol":
         return None
-    left = f.history.data_errors[-1]
-    for k in range(1, f.depth):
+    ranks, left = problem.ranks, done.history.data_errors[-1]
+    for k in range(1, len(ranks)):
         if left[k] > max(_LOST, 4 * left[k - 1]):
             return (
                 f"Layer {k + 1} leaves {left[k]:.3g} of the data's squares unexplained, layer {k} "
                 f"only {left[k - 1]:.3g}: it fits W_{k}, but what is small in W_{k} is not small "
                 f"in the data. Try model='data-centric', which fits the data by every layer."
             )
-    deep = f.depth > 1 and f.ranks[0] > f.ranks[1] and left[1] > 0
-    if deep and f.problem.loss.name == "layer-centric":
+    deep = len(ranks) > 1 and ranks[0] > ranks[1] and left[1] > 0
+    if deep and problem.loss.name == "layer-centric":
         less_left, more_found = 1 - left[0] / left[1], (1 - left[0]) / max(1 - left[1], 1e-12) - 1
         if max(less_left, more_found) < _COPY:
             return (

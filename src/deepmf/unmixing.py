@@ -111,12 +111,14 @@ def amounts(f: Factorization, layer: int) -> Amounts:
 def mixture_of(f: Factorization, layer: int) -> Mixture | None:
     """A scene's fractions and spectra, where its factors have no sign.
 
-    Of data that were coded with the spectra of others, ``header["spectra"]`` has their sums.
+    Where codes were computed for the spectra of another fit, ``layout.spectra_totals`` has the
+    sums of these.
     """
     if f.layout.kind != "scene":
         return None
-    known = f.layout.header.get("spectra")
-    return mixture(f.basis(layer), f.codes(layer), known[layer - 1] if known else None)
+    known = f.layout.spectra_totals
+    totals = np.array(known[layer - 1]) if known else None
+    return mixture(f.basis(layer), f.codes(layer), totals)
 
 
 def components(f: Factorization, layer: int) -> tuple[Array, str]:

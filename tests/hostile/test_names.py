@@ -17,6 +17,7 @@ pytest.importorskip("rasterio")
 pytest.importorskip("anndata")
 from seeds import evil_run
 
+from deepmf.data.provenance import Dimensions, Source
 from deepmf.io import FORMATS
 from deepmf.report import write_report
 from deepmf.runs.store import load_run, save_run
@@ -45,8 +46,12 @@ NAMES = [
 def test_results_stay_in_their_folder(tmp_path, kind):
     for k, name in enumerate(NAMES[:8]):
         run = evil_run(name)
-        header = {"format": kind.name, "path": name, "dims": ["y", "component"], "samples": [name]}
-        run = replace(run, f=replace(run.f, layout=replace(run.f.layout, header=header)))
+        layout = replace(
+            run.f.layout,
+            source=Source(kind.name, name),
+            dimensions=Dimensions(("y", "component"), (name,)),
+        )
+        run = replace(run, f=replace(run.f, layout=layout))
         folder = tmp_path / f"in/the/run{k}"
         folder.mkdir(parents=True)
         try:

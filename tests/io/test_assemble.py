@@ -89,7 +89,7 @@ def test_what_is_left_out(order, block, monkeypatch):
         data = from_cube(FILE, cube, reading, bad=bad, nodata=-1, wavelengths=WAVES)
         np.testing.assert_array_equal(data.layout.bands, np.array(kept) + 1)
         np.testing.assert_array_equal(data.layout.wavelengths, WAVES[kept])
-        assert data.layout.header["all_bands"] == BANDS
+        assert data.layout.total_bands == BANDS
         assert not np.ma.isMaskedArray(data.X)
         shown = pictures(data)
         for i in range(ROWS):

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 from deepmf import factorize
+from deepmf.data.provenance import Georeference, Source
 from deepmf.io import Reading, UnreadableError, format_of, read
 from deepmf.io.spectral_library import read_library, write_library
 from deepmf.unmixing import mixture
@@ -297,7 +298,8 @@ def test_tiff_types(tmp_path, dtype):
     cube = (CUBE * 100).astype(dtype)
     data = read(save_tiff(tmp_path / "a.tif", cube))
     same(data, cube)
-    assert data.layout.header == {"format": "GeoTIFF"}
+    assert data.layout.source == Source("GeoTIFF")
+    assert data.layout.georeference == Georeference()
 
 
 def test_tiff_nodata_and_mask(tmp_path):

@@ -171,7 +171,7 @@ def test_maps(tmp_path, name):
     da.encoding["grid_mapping"] = "spatial_ref"
     ds = da.to_dataset().assign_attrs(title="a scene", version=3)
     f = fitted(read(save(ds, tmp_path / name)))
-    f = Factorization.load(f.save(tmp_path / "f"))  # the header survives a file
+    f = Factorization.load(f.save(tmp_path / "f"))  # metadata survives a file
     folder = tmp_path / "out"
     folder.mkdir()
     format_of(tmp_path / name).write(folder, f, NAMES)
@@ -209,9 +209,9 @@ def test_codes_of_any_scene_have_pictures():
     assert table.dims == ("component", "sample")
 
 
-def test_headers_are_plain_data():
+def test_metadata_are_plain_data():
     da = scene(spatial_ref=((), 0, {"crs_wkt": "x", "array": np.arange(2), "n": np.float32(1)}))
-    json.dumps(dict(from_dataarray(da).layout.header))
+    json.loads(str(from_dataarray(da).layout.to_arrays()["layout"]))
 
 
 def test_several_variables(tmp_path):

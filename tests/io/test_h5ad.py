@@ -54,8 +54,8 @@ def test_what_anndata_writes(tmp_path, kind):
         np.testing.assert_array_equal(X, COUNTS.T)
         assert data.layout.features.tolist() == GENES
         assert data.layout.samples.tolist() == CELLS
-        assert data.layout.header["format"] == "AnnData"
-    assert read(path).layout.header["path"] == str(path)
+        assert data.layout.source.format == "AnnData"
+    assert read(path).layout.source.path == str(path)
 
 
 def test_layers(tmp_path):

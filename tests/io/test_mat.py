@@ -13,6 +13,7 @@ from scipy import sparse
 from scipy.io import loadmat, savemat
 
 from deepmf import factorize
+from deepmf.data.provenance import Source
 from deepmf.io import Reading, UnreadableError, format_of, read
 from deepmf.io.mat import load
 from deepmf.unmixing import mixture
@@ -74,7 +75,7 @@ def test_published_scenes(tmp_path, version):
     data = read(tmp_path / "a.mat")
     same(data)
     np.testing.assert_array_equal(data.layout.wavelengths, WAVES)
-    assert data.layout.header == {"format": "MATLAB", "max_value": 7.0}
+    assert data.layout.source == Source("MATLAB")
 
 
 @pytest.mark.parametrize("version", SAVE)

@@ -43,7 +43,7 @@ def test_what_pandas_writes(tmp_path, sep, suffix):
     FRAME.to_csv(path, sep=sep)
     data = same(read(path))
     assert data.name == "some.table"
-    assert data.layout.header["format"] == "CSV table"
+    assert data.layout.source.format == "CSV table"
 
 
 def test_numbers_are_read_to_the_last_digit(tmp_path):

@@ -21,7 +21,7 @@ NAMES = ["Asphalt Road", "Tree", "Water"]
 COOD = np.array([f"{k + 1}-{name}" for k, name in enumerate(NAMES)], dtype=object)
 DATA = Dataset("scene", np.ones((BANDS, 4)))
 KEPT = np.array([1, 2, 4, 6])
-CUT = Dataset("scene", np.ones((4, 4)), Layout(bands=KEPT, header={"all_bands": BANDS}))
+CUT = Dataset("scene", np.ones((4, 4)), Layout(bands=KEPT, total_bands=BANDS))
 
 
 def as_mat(path):
@@ -162,7 +162,7 @@ def test_bands_that_do_not_agree(tmp_path, name):
         UnreadableError, match=rf"{name} has true components of 6 features, but other has 5; they"
     ):
         read_truth(tmp_path / name, Dataset("other", np.ones((5, 4))))
-    cut = Dataset("other", np.ones((2, 4)), Layout(bands=np.array([1, 3]), header={"all_bands": 9}))
+    cut = Dataset("other", np.ones((2, 4)), Layout(bands=np.array([1, 3]), total_bands=9))
     with pytest.raises(UnreadableError, match=r"but other has 2 \(9 with bad ones\)"):
         read_truth(tmp_path / name, cut)
 

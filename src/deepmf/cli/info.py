@@ -72,7 +72,7 @@ def _show_data(data: Dataset, kind: str) -> None:
         w = layout.wavelengths
         rows.append(["wavelengths", f"{w.min():.0f} to {w.max():.0f} nm"])
     if layout.bands is not None:
-        total = layout.header.get("all_bands", layout.bands.max())
+        total = layout.total_bands or layout.bands.max()
         rows.append(["bands", f"{m} kept of {total}, bad ones left out"])
     for part in ("features", "samples"):
         names = getattr(layout, part)

@@ -12,6 +12,7 @@ from deepmf._utils.safe_archives import UnreadableError
 from deepmf.data.assemble import from_matrix, names_array
 from deepmf.data.dataset import Dataset
 from deepmf.data.layout import Layout
+from deepmf.data.provenance import Source
 from deepmf.data.reading import Reading
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ def from_matrix_of(path: Path, A: Any, adata: AnnData, reading: Reading) -> Data
     layout = Layout(
         features=names_array(adata.var_names),
         samples=names_array(adata.obs_names),
-        header={"format": FORMAT},
+        source=Source(FORMAT),
     )
     A = A if sparse.issparse(A) else np.asarray(A)
     return from_matrix(path, A, reading, rows="samples", layout=layout)

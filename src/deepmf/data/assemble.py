@@ -67,7 +67,7 @@ def from_cube(
     factor : float
         What the file's values are to be divided by.
     layout : Layout
-        Coordinates and header to keep; ``features`` are the names of all bands.
+        Coordinates and metadata to keep; ``features`` are the names of all bands.
     """
     shape = cube.shape
     place = spectral_axis(path, shape, reading, axis, wavelengths)
@@ -314,7 +314,7 @@ def _layout_of_bands(
         features=None if layout.features is None else layout.features[good],
         wavelengths=None if waves is None else waves[good],
         bands=np.flatnonzero(good) + 1,
-        header={**layout.header, "all_bands": len(good)},
+        total_bands=len(good),
     )
 
 

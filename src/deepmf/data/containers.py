@@ -78,7 +78,7 @@ def weights_within(data: Dataset, weights: Any, samples: Literal["columns", "row
     if valid is not None and shape[at] == valid.size:
         kept = np.flatnonzero(valid.ravel(order=layout.order))
         weights = np.take(as_numpy(weights), kept, axis=at)
-    if bands is not None and shape[1 - at] == layout.header["all_bands"]:
+    if bands is not None and shape[1 - at] == layout.total_bands:
         weights = np.take(as_numpy(weights), bands - 1, axis=1 - at)
     return weights
 
@@ -140,9 +140,8 @@ def components_as(kind: Kind, components: NDArray, layout: Layout, names: Sequen
     """Components (components x features): a table, or an array along the cube's own bands."""
     if kind in ("anndata", "pandas") and layout.features is not None:
         return _frame(components, names, layout.features)
-    if kind == "xarray":
-        header = layout.header
-        (band,) = set(header["dims"]) - set(header["samples"])
+    if kind == "xarray" and layout.dimensions is not None:
+        band = layout.dimensions.features
         band = "feature" if band == "component" else band  # of maps that a fit gave
         coords: dict[str, Any] = {"component": list(names)}
         if layout.features is not None:

@@ -24,6 +24,7 @@ from deepmf.data.assemble import (
 from deepmf.data.dataset import Dataset
 from deepmf.data.layout import Layout
 from deepmf.data.lazy_cube import is_lazy
+from deepmf.data.provenance import Dimensions, Georeference, Source
 from deepmf.data.reading import Reading
 from deepmf.data.wavelengths import as_wavelengths, is_length, names_wavelengths
 
@@ -74,27 +75,27 @@ def codes_to_dataarray(codes: ArrayLike, layout: Layout, names: Sequence[str]) -
         Of the components: they take the place of the spectral dimension.
     """
     xr = need("xarray", "cubes", "Writing NetCDF and Zarr files")
-    H, header = codes if is_lazy(codes) else np.asarray(codes), layout.header
+    H = codes if is_lazy(codes) else np.asarray(codes)
     scene = layout.kind == "scene"
-    kept, order = header.get("samples", []), header.get("dims", [])
-    if len(kept) != 1 + scene:
-        kept = ["y", "x"] if scene else ["sample"]
-        order = ["component", *kept]
+    dims = layout.dimensions
+    if dims is None or len(dims.samples) != 1 + scene:
+        names_of_axes = ("y", "x") if scene else ("sample",)
+        dims = Dimensions(("component", *names_of_axes), names_of_axes)
     values = _pictures(H, layout) if scene else H
-    where = (layout.y, layout.x) if scene else (_as_type(layout.samples, header.get("type")),)
-    coords = {dim: place for dim, place in zip(kept, where) if place is not None}
+    where = (layout.y, layout.x) if scene else (_as_type(layout.samples, dims.label_type),)
+    coords = {dim: place for dim, place in zip(dims.samples, where) if place is not None}
     da = xr.DataArray(
         values,
-        dims=("component", *kept),
+        dims=("component", *dims.samples),
         coords={"component": names_array(names), **coords},
         name="codes",
     )
     for dim in coords:
-        da[dim].attrs.update(header.get("coords", {}).get(dim, {}))
-    for name, attrs in header.get("crs_variable", {}).items():
+        da[dim].attrs.update(dims.attrs.get(dim, {}))
+    for name, attrs in layout.georeference.grid_mapping.items():
         da = da.assign_coords({name: ((), 0, attrs)})
         da.encoding["grid_mapping"] = name
-    return da.transpose(*(dim if dim in kept else "component" for dim in order))
+    return da.transpose(*(dim if dim in dims.samples else "component" for dim in dims.order))
 
 
 def _pictures(H: Any, layout: Layout) -> Any:
@@ -126,29 +127,34 @@ def arrange(path: Path, da: xarray.DataArray, reading: Reading) -> Dataset:
     waves, names, bad = _features(da, spectral)
     along = {dim: da.coords[dim] for dim in kept if dim in da.coords}
     stacked = "_".join(map(str, spectral))
-    dims = [stacked if dim == spectral[0] else str(dim) for dim in da.dims]
-    header: dict[str, Any] = {
-        "format": "xarray",
-        "dims": [dim for dim in dims if dim not in map(str, spectral[1:])],
-        "samples": [str(dim) for dim in kept],
-        "coords": {str(dim): plain(coord.attrs) for dim, coord in along.items()},
-        "crs_variable": {
-            str(name): plain(coord.attrs)
-            for name, coord in da.coords.items()
-            if coord.ndim == 0 and _CRS & set(coord.attrs)
-        },
-    }
+    order = [stacked if dim == spectral[0] else str(dim) for dim in da.dims]
+    ticks = [_labels(along.get(dim)) for dim in kept]
+    layout = Layout(
+        features=names,
+        source=Source("xarray"),
+        georeference=Georeference(
+            grid_mapping={
+                str(name): plain(coord.attrs)
+                for name, coord in da.coords.items()
+                if coord.ndim == 0 and _CRS & set(coord.attrs)
+            }
+        ),
+        dimensions=Dimensions(
+            order=tuple(dim for dim in order if dim not in map(str, spectral[1:])),
+            samples=tuple(map(str, kept)),
+            attrs={str(dim): plain(coord.attrs) for dim, coord in along.items()},
+            label_type=None if len(kept) == 2 or ticks[0] is None else ticks[0].dtype.str,
+        ),
+    )
     turned = da.transpose(*spectral, *kept)
     array = turned.data if da.chunks else turned.to_numpy()
     array = array.reshape(-1, *(da.sizes[dim] for dim in kept)) if len(spectral) > 1 else array
     parts: dict[str, Any] = {"wavelengths": waves, "bad": bad}
-    ticks = [_labels(along.get(dim)) for dim in kept]
     if len(kept) == 2:
-        parts["layout"] = Layout(features=names, y=ticks[0], x=ticks[1], header=header)
+        parts["layout"] = replace(layout, y=ticks[0], x=ticks[1])
         data = from_cube(path, array, reading, axis="first", **parts)
     else:
-        header["type"] = None if ticks[0] is None else ticks[0].dtype.str
-        parts["layout"] = Layout(features=names, samples=names_array(ticks[0]), header=header)
+        parts["layout"] = replace(layout, samples=names_array(ticks[0]))
         data = from_matrix(path, array, replace(reading, rows=None), rows="features", **parts)
     what = "pixels" if len(kept) == 2 else "samples"
     said = (

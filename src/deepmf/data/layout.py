@@ -1,4 +1,4 @@
-"""What the rows and columns of X are: names, wavelengths, and the pictures they make."""
+"""Names, wavelengths and image geometry of the rows and columns of X."""
 
 from __future__ import annotations
 
@@ -10,13 +10,24 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from deepmf.data.provenance import (
+    Dimensions,
+    Georeference,
+    Scaling,
+    Source,
+    from_plain,
+    to_plain,
+)
+
 Kind = Literal["scene", "pictures", "table"]
 
 _ARRAYS = ("features", "samples", "wavelengths", "bands", "valid", "y", "x")
-"""Fields that go to files as arrays; the others are a few words of JSON."""
+_PLAIN = ("order", "pixels", "total_bands", "spectra_totals")
+_PARTS = ("source", "georeference", "dimensions", "scaling")
+"""Fields that are saved as arrays, and as JSON."""
 
 _FEW_BANDS = 20
-"""Up to here bands stand under a curve by name."""
+"""Largest number of bands that are named below a curve."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,6 +42,8 @@ class Layout:
         Band centres in nanometres.
     bands : array of m ints
         Numbers, from 1, of the rows among the bands of the file; a jump is a gap of bad bands.
+    total_bands : int
+        Number of bands of the file, where some are left out.
     image_shape : (rows, cols)
         The picture's shape, where X holds pictures.
     order : {"C", "F"}
@@ -42,8 +55,17 @@ class Layout:
         Pixels of a scene that X has, where others hold no data; n of them are true.
     y, x : arrays of rows and of cols values
         Coordinates of the picture's rows and columns.
-    header : mapping of plain data
-        What else a file said, kept to write results in its own kind (a map projection, say).
+    source : Source
+        The file that X was read from.
+    georeference : Georeference
+        Position of a scene on Earth.
+    dimensions : Dimensions
+        Named dimensions of the xarray object that X was made from.
+    scaling : Scaling
+        Statistics that X was scaled by.
+    spectra_totals : tuple of tuples of floats
+        Where codes were computed for the spectra of another fit: the sum over the bands of each
+        spectrum of each layer, so that fractions refer to the same spectra.
     """
 
     features: NDArray[np.str_] | None = None
@@ -56,7 +78,12 @@ class Layout:
     valid: NDArray[np.bool_] | None = None
     y: NDArray | None = None
     x: NDArray | None = None
-    header: Mapping[str, Any] = field(default_factory=dict)
+    total_bands: int | None = None
+    source: Source = field(default_factory=Source)
+    georeference: Georeference = field(default_factory=Georeference)
+    dimensions: Dimensions | None = None
+    scaling: Scaling | None = None
+    spectra_totals: tuple[tuple[float, ...], ...] | None = None
 
     @property
     def kind(self) -> Kind:
@@ -169,19 +196,15 @@ class Layout:
     def to_arrays(self) -> dict[str, NDArray]:
         """Arrays that an ``.npz`` can hold without pickle."""
         parts = {name: getattr(self, name) for name in _ARRAYS}
-        rest = {
-            "image_shape": None if self.image_shape is None else list(self.image_shape),
-            "order": self.order,
-            "pixels": self.pixels,
-            "header": dict(self.header),
-        }
+        rest = to_plain({name: getattr(self, name) for name in (*_PLAIN, *_PARTS)})
+        rest["image_shape"] = None if self.image_shape is None else list(self.image_shape)
         arrays = {name: a for name, a in parts.items() if a is not None}
         return {**arrays, "layout": np.array(json.dumps(rest))}
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray]) -> Layout:
         """What `to_arrays` gave."""
-        rest = json.loads(str(arrays["layout"]))
+        rest = from_plain(json.loads(str(arrays["layout"])))
         shape = rest.pop("image_shape")
         parts: dict[str, Any] = {name: arrays[name] for name in _ARRAYS if name in arrays}
         return cls(**parts, image_shape=None if shape is None else (shape[0], shape[1]), **rest)

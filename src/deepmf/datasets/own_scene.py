@@ -13,6 +13,7 @@ import numpy as np
 from deepmf.data.dataset import Dataset
 from deepmf.datasets.matfiles import scaled
 from deepmf.io import Reading, UnreadableError, format_of, read
+from deepmf.io.mat import load, number
 from deepmf.io.truth import read_truth
 
 __all__ = ["load_scene"]
@@ -43,10 +44,15 @@ def load_scene(cube: File, truths: Sequence[File] = ()) -> Dataset:
     X = np.asarray(data.X, dtype=np.float64)
     return replace(
         data,
-        X=scaled(X, data.layout.header.get("max_value")),
+        X=scaled(X, _stated_maximum(Path(cube))),
         W=[truth.W for truth in known],
         names=[list(truth.names) for truth in known],
     )
+
+
+def _stated_maximum(path: Path) -> float | None:
+    """``maxValue`` of a MATLAB file."""
+    return number(load(path, {"maxValue"}), "maxValue") if path.suffix.lower() == ".mat" else None
 
 
 def _read(path: Path) -> Dataset:

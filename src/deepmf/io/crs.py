@@ -1,44 +1,42 @@
-"""Where on Earth a scene is, in words."""
+"""Coordinate system and pixel size of a scene, as text."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
 from deepmf.data.layout import Layout
+from deepmf.data.provenance import Georeference
 
 
 def place_of(layout: Layout) -> dict[str, str]:
     """``coordinates`` and ``pixel size`` of a scene, as far as its file says."""
-    header = layout.header
-    said = str(header.get("envi", {}).get("map info", "")).strip("{} ")
-    info = [part.strip() for part in said.split(",")]
-    found = {"coordinates": _system(header, info), "pixel size": _size(layout, info)}
-    return {name: said for name, said in found.items() if said}
+    known = layout.georeference
+    info = [part.strip() for part in known.envi.get("map info", "").strip("{} ").split(",")]
+    found = {"coordinates": _system(known, info), "pixel size": _pixel_size(layout, info)}
+    return {name: text for name, text in found.items() if text}
 
 
-def _system(header: Mapping[str, Any], info: list[str]) -> str:
+def _system(known: Georeference, info: list[str]) -> str:
     """The name of the coordinate system."""
-    texts = [header.get("crs", ""), header.get("envi", {}).get("coordinate system string", "")]
-    for attrs in header.get("crs_variable", {}).values():
+    texts = [known.crs, known.envi.get("coordinate system string", "")]
+    for attrs in known.grid_mapping.values():
         texts += [attrs.get("crs_wkt", ""), attrs.get("spatial_ref", "")]
     for text in texts:
         if named := re.search(r'\w+\["([^"]+)"', str(text)):
             return named[1].replace("_", " ")
-    for attrs in header.get("crs_variable", {}).values():
+    for attrs in known.grid_mapping.values():
         if "grid_mapping_name" in attrs:
             return str(attrs["grid_mapping_name"]).replace("_", " ")
     words = [word for word in (info[:1] + info[7:10]) if word and "=" not in word]
     return " ".join(words)
 
 
-def _size(layout: Layout, info: list[str]) -> str:
+def _pixel_size(layout: Layout, info: list[str]) -> str:
     """Width x height of a pixel, in the units of the coordinates."""
-    if "transform" in layout.header:
-        a, b, _, d, e, _ = layout.header["transform"]
+    if layout.georeference.transform is not None:
+        a, b, _, d, e, _ = layout.georeference.transform
         return f"{np.hypot(a, d):.6g} x {np.hypot(b, e):.6g}"
     if len(info) > 6:
         return f"{info[5]} x {info[6]}"

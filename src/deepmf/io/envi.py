@@ -15,6 +15,7 @@ from deepmf._utils.safe_archives import UnreadableError, check_length
 from deepmf.data.assemble import from_cube, from_matrix, names_array
 from deepmf.data.dataset import Dataset
 from deepmf.data.layout import Layout
+from deepmf.data.provenance import Georeference, Source
 from deepmf.data.reading import Reading
 from deepmf.data.wavelengths import as_wavelengths
 from deepmf.factorization import Factorization
@@ -47,7 +48,7 @@ class Envi(Format):
         header, cube = open_raw(path)
         waves = wavelengths(header)
         kept = {key: header[key] for key in _KEPT if key in header}
-        layout = Layout(header={"format": self.name, "envi": kept})
+        layout = Layout(source=Source(self.name), georeference=Georeference(envi=kept))
         if is_library(header):
             layout = replace(layout, samples=names_array(listed(header, "spectra names")))
             spectra = cube[:, :, 0] / np.float32(scale_factor(path, header))
@@ -88,7 +89,7 @@ class Envi(Format):
     ) -> None:
         said = {"description": braced([text])} if text else {}
         said |= {"band names": braced(names), "data ignore value": "nan"}
-        write_raw(path, bands, {**said, **layout.header.get("envi", {})})
+        write_raw(path, bands, {**said, **layout.georeference.envi})
 
 
 def open_raw(path: Path) -> tuple[Header, NDArray]:

@@ -35,7 +35,7 @@ class Format(ABC):
 
     @abstractmethod
     def read(self, path: Path, reading: Reading) -> Dataset:
-        """The data, with all the layout that the file knows; ``layout.header["format"] = name``."""
+        """The data and all of the layout that the file states; its source has the format's name."""
 
     @abstractmethod
     def write(self, folder: Path, f: Factorization, names: Sequence[Sequence[str]]) -> None:

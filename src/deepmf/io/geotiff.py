@@ -17,6 +17,7 @@ from deepmf._utils.safe_archives import check_room
 from deepmf.data.assemble import from_cube, names_array
 from deepmf.data.dataset import Dataset
 from deepmf.data.layout import Layout
+from deepmf.data.provenance import Georeference, Source
 from deepmf.data.reading import Reading
 from deepmf.data.wavelengths import in_nanometres, names_wavelengths, wavelength_in
 from deepmf.factorization import Factorization
@@ -41,11 +42,10 @@ class GeoTiff(Format):
             check_room(path, (len(bands), *file.shape), file.dtypes[0])
             cube, nodata = _values(file, bands)
             named = [file.descriptions[i - 1] for i in bands]
-            header: dict[str, Any] = {"format": self.name}
-            if file.crs is not None:
-                header["crs"] = file.crs.to_wkt()
-            if not file.transform.is_identity:
-                header["transform"] = list(file.transform)[:6]
+            place = Georeference(
+                crs=None if file.crs is None else file.crs.to_wkt(),
+                transform=None if file.transform.is_identity else tuple(file.transform)[:6],
+            )
             waves = _wavelengths(file, bands)
         features = names_array(named) if all(named) else None
         return from_cube(
@@ -55,7 +55,7 @@ class GeoTiff(Format):
             axis="first",
             wavelengths=waves,
             nodata=nodata,
-            layout=Layout(features=features, header=header),
+            layout=Layout(features=features, source=Source(self.name), georeference=place),
         )
 
     def write(self, folder: Path, f: Factorization, names: Sequence[Sequence[str]]) -> None:
@@ -73,11 +73,11 @@ class GeoTiff(Format):
         self, path: Path, maps: NDArray, names: Sequence[str], layout: Layout, text: str = ""
     ) -> None:
         rasterio = need("rasterio", "cubes", "Writing GeoTIFF files")
-        header, place = layout.header, dict(_KIND)
-        if "crs" in header:
-            place["crs"] = rasterio.CRS.from_wkt(header["crs"])
-        if "transform" in header:
-            place["transform"] = rasterio.Affine(*header["transform"])
+        known, place = layout.georeference, dict(_KIND)
+        if known.crs is not None:
+            place["crs"] = rasterio.CRS.from_wkt(known.crs)
+        if known.transform is not None:
+            place["transform"] = rasterio.Affine(*known.transform)
         bands = maps.astype(np.float32)
         size = dict(zip(("count", "height", "width"), bands.shape))
         with _quiet(rasterio), rasterio.MemoryFile() as memory:  # GDAL is silent on full disks

@@ -15,6 +15,7 @@ from deepmf._utils.safe_archives import check_length, check_room
 from deepmf.data.anndata_objects import FORMAT, from_matrix_of
 from deepmf.data.dataset import Dataset
 from deepmf.data.layout import Layout
+from deepmf.data.provenance import Source
 from deepmf.data.reading import Reading
 from deepmf.factorization import Factorization
 from deepmf.io.format import Format, Variable
@@ -41,8 +42,8 @@ class H5ad(Format):
                 ad.io.read_elem(node), _names(ad, file, "obs"), _names(ad, file, "var")
             )
         data = from_matrix_of(path, adata.X, adata, reading)
-        header = {"format": self.name, "path": str(path.resolve())}
-        return replace(data, layout=replace(data.layout, header={**data.layout.header, **header}))
+        source = Source(self.name, str(path.resolve()))
+        return replace(data, layout=replace(data.layout, source=source))
 
     def variables(self, path: Path) -> list[Variable]:
         """See `Format.variables`: X and the layers."""
@@ -64,7 +65,7 @@ class H5ad(Format):
         these samples and features, a new one without X takes its place.
         """
         ad, h5py = _libraries("Writing .h5ad files")
-        source = Path(f.layout.header.get("path", "result.h5ad"))
+        source = Path(f.layout.source.path or "result.h5ad")
         target = folder / (source.name if source.suffix == ".h5ad" else "result.h5ad")
         if _fits(source, f.layout):
             shutil.copyfile(source, target)

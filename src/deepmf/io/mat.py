@@ -16,6 +16,7 @@ from deepmf._utils.safe_archives import UnreadableError, check_room
 from deepmf.data.assemble import from_cube, from_matrix
 from deepmf.data.dataset import Dataset
 from deepmf.data.layout import Layout
+from deepmf.data.provenance import Source
 from deepmf.data.reading import Reading
 from deepmf.data.wavelengths import find_wavelengths
 from deepmf.factorization import Factorization
@@ -33,7 +34,7 @@ _TYPES |= {f"{sign}int{bits}": f"{sign}int{bits}" for sign in ("", "u") for bits
 
 
 class Mat(Format):
-    """A matrix or cube; ``nRow``, ``nCol``, ``maxValue`` and wavelengths are understood by name.
+    """A matrix or cube; ``nRow``, ``nCol`` and wavelengths are understood by name.
 
     Pixels run down the columns of a picture, as in the published scenes and in MATLAB itself.
     """
@@ -61,10 +62,7 @@ class Mat(Format):
         A = parts.pop(name, None)
         if A is None:
             raise UnreadableError(f"{path} is damaged: its variable {name} cannot be read.")
-        header: dict[str, Any] = {"format": self.name}
-        if (largest := number(parts, "maxValue")) is not None:
-            header["max_value"] = largest
-        layout = Layout(image_shape=_picture(parts, A.shape), order="F", header=header)
+        layout = Layout(image_shape=_picture(parts, A.shape), order="F", source=Source(self.name))
         arrange = from_cube if A.ndim == 3 else from_matrix
         waves = find_wavelengths(parts, A.shape)
         return arrange(path, A, reading, wavelengths=waves, layout=layout)

@@ -19,6 +19,7 @@ from deepmf._utils.safe_archives import UnreadableError
 from deepmf.data.assemble import check_numbers, check_sparse_size, from_matrix
 from deepmf.data.dataset import Dataset
 from deepmf.data.layout import Layout
+from deepmf.data.provenance import Source
 from deepmf.data.reading import Reading
 from deepmf.factorization import Factorization
 from deepmf.io.format import Format
@@ -50,7 +51,7 @@ class MatrixMarket(Format):
         stem = re.sub(r"\.mtx(\.gz)?$", "", path.name, flags=re.IGNORECASE)
         turned = reading.rows == "samples"
         features, samples = _names(path, stem, A.shape[::-1] if turned else A.shape, turned)
-        layout = Layout(features=features, samples=samples, header={"format": self.name})
+        layout = Layout(features=features, samples=samples, source=Source(self.name))
         return replace(from_matrix(path, A, reading, rows="features", layout=layout), name=stem)
 
     def write(self, folder: Path, f: Factorization, names: Sequence[Sequence[str]]) -> None:

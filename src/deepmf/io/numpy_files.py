@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from deepmf._utils.safe_archives import (
 from deepmf.data.assemble import from_cube, from_matrix, names_array
 from deepmf.data.dataset import Dataset
 from deepmf.data.layout import Layout
+from deepmf.data.provenance import Source
 from deepmf.data.reading import Reading
 from deepmf.data.wavelengths import find_wavelengths
 from deepmf.factorization import Factorization
@@ -39,7 +41,7 @@ class Npy(Format):
         check_npy(path)
         A = np.load(path, mmap_mode="r", allow_pickle=False)
         arrange = from_cube if A.ndim == 3 else from_matrix
-        return arrange(path, A, reading, layout=Layout(header={"format": self.name}))
+        return arrange(path, A, reading, layout=Layout(source=Source(self.name)))
 
     def write(self, folder: Path, f: Factorization, names: Sequence[Sequence[str]]) -> None:
         """See `Format.write`: one array per layer, of components x samples or of pictures."""
@@ -58,21 +60,21 @@ class Npz(Npy):
     def read(self, path: Path, reading: Reading) -> Dataset:
         """See `Format.read`; SciPy's sparse archives too."""
         found = {v.name: v for v in self.variables(path)}
-        header = {"format": self.name}
+        layout = Layout(source=Source(self.name))
         if {"indices", "indptr", "shape"} <= set(found):
             check_room(path, (sum(math.prod(v.shape) for v in found.values()),), np.float64)
-            return from_matrix(path, sparse.load_npz(path), reading, layout=Layout(header=header))
+            return from_matrix(path, sparse.load_npz(path), reading, layout=layout)
         name = choose(path, list(found.values()), reading.variable, preferred=("X",))
         small = [k for k, v in found.items() if k != name and len(v.shape) <= 1]
         parts = load_npz(path, [name, *small])
         A = parts.pop(name)
-        layout = Layout(
+        layout = replace(
+            layout,
             features=names_array(parts.get("features")),
             samples=names_array(parts.get("samples")),
             image_shape=_picture(parts, A.shape),
             order="F" if _is_word(parts.get("order"), "F") else "C",
             pixels="rows" if _is_word(parts.get("pixels"), "rows") else "columns",
-            header=header,
         )
         arrange = from_cube if A.ndim == 3 else from_matrix
         waves = find_wavelengths(parts, A.shape)

@@ -21,6 +21,7 @@ from deepmf._utils.warnings import warn
 from deepmf.data.assemble import from_matrix, names_array, only_counts
 from deepmf.data.dataset import Dataset
 from deepmf.data.layout import Layout
+from deepmf.data.provenance import Source
 from deepmf.data.reading import Reading
 from deepmf.data.wavelengths import is_number
 from deepmf.factorization import Factorization
@@ -164,7 +165,7 @@ def from_frame(path: Path, frame: Any, reading: Reading, kind: str) -> Dataset:
     layout = Layout(
         features=headers if rows == "samples" else labels,
         samples=labels if rows == "samples" else headers,
-        header={"format": kind},
+        source=Source(kind),
     )
     return from_matrix(path, A, reading, rows=rows, layout=layout)
 

@@ -143,7 +143,7 @@ def _the_matrix(path: Path, found: list[Variable], name: str | None, data: Datas
         if name in [v.name for v in numbers]:
             return name
         raise UnreadableError(f"{path} has no matrix {name!r}; it has {list_of(found)}.")
-    counts = (data.X.shape[0], data.layout.header.get("all_bands"))
+    counts = (data.X.shape[0], data.layout.total_bands)
     right = [v for v in numbers if v.shape[0] in counts and v.shape != data.X.shape]
     right = [v for v in right if v.shape[1] > 1] or right
     if len(right) == 1:
@@ -194,14 +194,14 @@ def _fitted(path: Path, found: _Found, data: Dataset) -> Truth:
         )
     m, layout = data.X.shape[0], data.layout
     waves, note = found.wavelengths, ""
-    if len(M) != m and layout.bands is not None and len(M) == layout.header.get("all_bands"):
+    if len(M) != m and layout.bands is not None and len(M) == layout.total_bands:
         M, waves = M[layout.bands - 1], None if waves is None else waves[layout.bands - 1]
     if waves is not None and layout.wavelengths is not None:
         same = len(M) == m and np.allclose(waves, layout.wavelengths, rtol=_SAME)
         if not same:
             M, note = _interpolated(path, M, waves, data.name, layout.wavelengths)
     if len(M) != m:
-        more = f" ({layout.header['all_bands']} with bad ones)" if layout.bands is not None else ""
+        more = f" ({layout.total_bands} with bad ones)" if layout.bands is not None else ""
         raise UnreadableError(
             f"{path} has true components of {len(M)} features, but {data.name} has {m}{more}; "
             f"they must agree, or both must have wavelengths."

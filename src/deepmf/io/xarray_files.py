@@ -25,6 +25,7 @@ from deepmf.data.dataarrays import (
 )
 from deepmf.data.dataset import Dataset
 from deepmf.data.layout import Layout
+from deepmf.data.provenance import Source
 from deepmf.data.reading import Reading
 from deepmf.factorization import Factorization
 from deepmf.io.format import Format, Variable
@@ -57,8 +58,8 @@ class NetCdf(Format):
             name = _chosen(path, groups, reading.variable)
             da = _beside(_array(groups, name), groups)
             data = arrange(path, da, reading)
-            header = {"format": self.name, "attrs": plain(groups["/"].attrs)}
-        return replace(data, layout=replace(data.layout, header={**data.layout.header, **header}))
+            source = Source(self.name, attrs=plain(groups["/"].attrs))
+        return replace(data, layout=replace(data.layout, source=source))
 
     def variables(self, path: Path) -> list[Variable]:
         """See `Format.variables`."""
@@ -87,7 +88,7 @@ class NetCdf(Format):
         self._file(da, layout).to_netcdf(path, engine="h5netcdf")
 
     def _file(self, da: xarray.DataArray, layout: Layout) -> xarray.Dataset:
-        return da.to_dataset().assign_attrs(layout.header.get("attrs", {}))
+        return da.to_dataset().assign_attrs(layout.source.attrs)
 
     @contextmanager
     def _groups(self, path: Path) -> Iterator[Groups]:

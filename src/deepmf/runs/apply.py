@@ -87,8 +87,8 @@ def apply(
                 f"with allow_negative=True."
             )
     codes = f.encode(data, weights=weights)
-    header = {**data.layout.header, **_spectra(f)}
-    f = replace(f, H=[codes, *f.H[1:]], layout=replace(data.layout, header=header))
+    layout = replace(data.layout, spectra_totals=_spectra_totals(f))
+    f = replace(f, H=[codes, *f.H[1:]], layout=layout)
     layers = range(1, f.depth + 1)
     squares = [squared_residuals(data.X, f.basis(layer), f.codes(layer)) for layer in layers]
     done = replace(
@@ -123,11 +123,11 @@ def _reading(run: Run, config: Config, path: str, answers: Mapping[str, Any]) ->
     if path.startswith("dataset:"):
         return Reading(**answers)
     layout = run.f.layout
-    same = format_of(path).name == layout.header.get("format")
+    same = format_of(path).name == layout.source.format
     kept = (*_OF_FEATURES, *_OF_FILES) if same else _OF_FEATURES
     reading = Reading(**{name: getattr(config.reading, name) for name in kept})
-    if layout.bands is not None:
-        left = np.setdiff1d(np.arange(1, layout.header["all_bands"] + 1), layout.bands)
+    if layout.bands is not None and layout.total_bands is not None:
+        left = np.setdiff1d(np.arange(1, layout.total_bands + 1), layout.bands)
         reading = reading.but(bad_bands=",".join(["none", *map(str, left)]))
     return reading.but(**answers)
 
@@ -138,7 +138,7 @@ def _check_bands(new: Layout, fitted: Layout, found: int, count: int, path: str)
         np.arange(1, number + 1) if layout.bands is None else layout.bands
         for layout, number in ((new, found), (fitted, count))
     )
-    same = new.header.get("all_bands", found) == fitted.header.get("all_bands", count)
+    same = (new.total_bands or found) == (fitted.total_bands or count)
     lost = np.setdiff1d(known, bands)
     if same and len(lost):
         some = ", ".join(map(str, lost[:8])) + (f" and {len(lost) - 8} more" * (len(lost) > 8))
@@ -167,17 +167,18 @@ def _in_order(data: Dataset, fitted: Layout) -> Dataset:
     return Dataset(data.name, X, replace(new, **there), notes=notes)
 
 
-def _spectra(f: Factorization) -> dict[str, Any]:
-    """The sums of the run's spectra, so that fractions of both scenes are of the same ones."""
+def _spectra_totals(f: Factorization) -> tuple[tuple[float, ...], ...] | None:
+    """The sums of the run's spectra, so that fractions of both scenes refer to the same ones."""
     found = [mixture_of(f, layer) for layer in range(1, f.depth + 1)]
-    return {"spectra": [m.spectra.sum(axis=0).tolist() for m in found if m]} if all(found) else {}
+    sums = tuple(tuple(m.spectra.sum(axis=0).tolist()) for m in found if m)
+    return sums if len(sums) == f.depth else None
 
 
 def _scaled(run: Run, data: Dataset, how: str | None) -> Dataset:
     """In the way of the run, by what its own data measured."""
     if how is None:
         return data
-    by = run.f.layout.header.get("scaled_by")
+    by = run.f.layout.scaling
     if by is None:
         raise ValueError(
             f"The run does not say by what its data were scaled ({how}); fit it again with this "

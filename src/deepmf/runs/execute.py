@@ -63,7 +63,7 @@ def open_data(config: Config) -> Dataset:
     if config.scale is None:
         return data
     by = measured(data.X, config.scale)
-    layout = replace(data.layout, header={**data.layout.header, "scaled_by": by})
+    layout = replace(data.layout, scaling=by)
     return replace(data, X=scaled(data.X, config.scale, by), layout=layout)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -10,6 +9,7 @@ from scipy import sparse
 
 from deepmf.core.quadratic import Array
 from deepmf.data.on_disk import Stored
+from deepmf.data.provenance import Scaling
 
 SCALES = {
     "tfidf": "words by documents: x_ij log((1 + n) / (1 + n_i)) + x_ij, then columns of norm 1",
@@ -19,7 +19,7 @@ SCALES = {
 """Ways to scale X (features x samples), with what they compute; n_i counts samples with word i."""
 
 
-def scaled(X: Any, how: str | None, by: Mapping[str, Any] | None = None) -> Any:
+def scaled(X: Any, how: str | None, by: Scaling | None = None) -> Any:
     """X scaled in one of the ways of `SCALES`; sparse stays sparse, and NaN (missing) NaN.
 
     Parameters
@@ -27,7 +27,7 @@ def scaled(X: Any, how: str | None, by: Mapping[str, Any] | None = None) -> Any:
     X : matrix, features x samples
     how : str, optional
         The way; None leaves X as it is.
-    by : mapping, optional
+    by : Scaling, optional
         What `measured` gave for other data, to scale new samples as these were.
     """
     if how is None:
@@ -36,25 +36,26 @@ def scaled(X: Any, how: str | None, by: Mapping[str, Any] | None = None) -> Any:
     by = measured(X, how) if by is None else by
     X = X.astype(np.result_type(X.dtype, np.float32), copy=False)
     if how == "log":
-        X = _times(X, columns=by["middle"] / _nonzero(_sums(X)))
+        X = _times(X, columns=by.median_total / _nonzero(_sums(X)))
         return X.log1p() if thin else np.log1p(X)
     if how == "tfidf":
-        X = _times(X, rows=np.asarray(by["rows"]))
+        X = _times(X, rows=np.asarray(by.row_weights))
     squares = X.multiply(X) if thin else np.square(X)
     return _times(X, columns=1 / np.sqrt(_nonzero(_sums(squares))))
 
 
-def measured(X: Any, how: str | None) -> dict[str, Any]:
-    """What a way of scaling takes from all samples together, as plain data."""
+def measured(X: Any, how: str | None) -> Scaling:
+    """The statistics of all samples together that a way of scaling needs."""
     if how == "log":
         totals = _sums(_counts(X, how))
-        return {"middle": float(np.median(totals[totals > 0])) if np.any(totals > 0) else 1.0}
+        return Scaling(float(np.median(totals[totals > 0])) if np.any(totals > 0) else 1.0)
     if how == "tfidf":
         X, thin = _counts(X, how), sparse.issparse(X)
         there = X != 0 if thin else (X != 0) & ~np.isnan(X)
         present = np.asarray(there.sum(axis=1)).ravel()
-        return {"rows": (np.log((1 + X.shape[1]) / (1 + present)) + 1).tolist()}
-    return {}
+        weights = np.log((1 + X.shape[1]) / (1 + present)) + 1
+        return Scaling(row_weights=tuple(weights.tolist()))
+    return Scaling()
 
 
 def _counts(X: Any, how: str) -> Any:

@@ -173,7 +173,7 @@ def write_table(path: Path, head: Sequence[str], rows: Iterable[Sequence[Any]]) 
 def write_samples(folder: Path, run: Run) -> None:
     """Codes and residuals of the samples, in the kind of the file that they came from."""
     f, layout = run.f, run.f.layout
-    kind = next((kind for kind in FORMATS if kind.name == layout.header.get("format")), Npy())
+    kind = next((kind for kind in FORMATS if kind.name == layout.source.format), Npy())
     kind.write(folder, f, [run.names(layer) for layer in range(1, f.depth + 1)])
     if run.residual is None:
         return

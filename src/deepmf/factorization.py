@@ -6,7 +6,7 @@ import json
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from numbers import Integral
 from pathlib import Path
 from typing import Any
@@ -30,6 +30,7 @@ from deepmf.fitting.registry import UnknownNameError
 from deepmf.hierarchy.names import feature_names, layer_names, top_rows
 from deepmf.hierarchy.tree import draw_tree
 from deepmf.metrics import links
+from deepmf.unmixing import LayerView
 
 _FORMAT = "deepmf factorization 1"
 
@@ -117,6 +118,31 @@ class Factorization:
             Of the kind of the data.
         """
         return _chain(self.H[1 : self._index(layer) + 1], self.H[0])
+
+    def view(self, layer: int) -> LayerView:
+        """Fractions, spectra and codes of a layer, each computed once.
+
+        A view does not follow later changes to the arrays in ``W`` and ``H``.
+
+        Parameters
+        ----------
+        layer : int
+            From 1, or from the end with negative numbers.
+
+        Returns
+        -------
+        LayerView
+            With NumPy arrays.
+        """
+        k = self._index(layer)
+        if k not in self._views:
+            W, H = as_numpy(self.W[k]), [as_numpy(M) for M in self.H[: k + 1]]
+            self._views[k] = LayerView(k + 1, W, H, self.layout)
+        return self._views[k]
+
+    @cached_property
+    def _views(self) -> dict[int, LayerView]:
+        return {}
 
     def links(self, layer: int = -1) -> Array:
         """Share of each component of a layer in those of the layer before, from H_l.

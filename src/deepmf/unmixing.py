@@ -1,38 +1,41 @@
-"""A scene's factors as one measures them: fractions of pixels, spectra in the data's units."""
+"""Linear unmixing: a layer as fractions of pixels and spectra in the data's units.
+
+Files, figures and pages all take a layer's fractions and spectra from its `LayerView`.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property, reduce
+from typing import Literal, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from deepmf.core.quadratic import Array
+from deepmf.data.layout import Layout
 
-if TYPE_CHECKING:
-    from deepmf.data.layout import Layout
-    from deepmf.factorization import Factorization
-
-FRACTIONS = "fractions of each pixel; they sum to 1 over the components"
-SPECTRA = "spectra in the data's units, as bright as the pixels that hold them are on average"
-"""What the parts of a `Mixture` are, for files and pages."""
+_FRACTIONS = "fractions of each pixel; they sum to 1 over the components"
+_SPECTRA = "spectra in the data's units, as bright as the pixels that hold them are on average"
 
 _SUM = 1e-3
-"""Codes whose sums are this near to 1 are fractions already."""
+"""Codes whose sums are within this distance of 1 are fractions already."""
 
 
 class Mixture(NamedTuple):
-    """``x_j = b_j sum_k F(k, j) s_k``: a pixel is a mixture of spectra, more or less lit."""
+    """Linear mixing model ``x_j = b_j sum_k F(k, j) s_k`` of pixels x_j."""
 
     spectra: Array
     """S, m x r, in the data's units."""
     fractions: Array
     """F, r x n; columns sum to 1, and are 0 where a pixel has no codes."""
     brightness: Array
-    """b, of each pixel; about 1."""
+    """b, n numbers around 1: how brightly each pixel is lit."""
 
 
-def mixture(W: Array, A: Array, totals: Array | None = None) -> Mixture | None:
-    """``W A = S F diag(b)``: the same product as a linear mixing model.
+def mixture(W: Array, A: Array, totals: ArrayLike | None = None) -> Mixture | None:
+    """Rewrite ``W A`` as a linear mixing model ``S F diag(b)``.
 
     ::
 
@@ -52,17 +55,17 @@ def mixture(W: Array, A: Array, totals: Array | None = None) -> Mixture | None:
         A layer's components.
     A : array, r x n
         Its codes, one column a pixel.
-    totals : array of r floats, optional
-        t, where the spectra are known already: their sums over the bands.
+    totals : array_like of r floats, optional
+        t, the sums of the spectra over the bands, where other data have fixed them already.
 
     Returns
     -------
     Mixture or None
-        None where factors have negative entries or are not finite: these mix nothing.
+        None where a factor has entries that are negative or not finite: that is no mixture.
     """
     if not all(np.isfinite(M).all() and (M >= 0).all() for M in (W, A)):
         return None
-    if np.allclose(A.sum(axis=0), 1, rtol=0, atol=_SUM):
+    if totals is None and np.allclose(A.sum(axis=0), 1, rtol=0, atol=_SUM):
         return Mixture(W, A, np.ones(A.shape[1], A.dtype))
     c = W.sum(axis=0)
     L = c[:, None] * A
@@ -85,45 +88,82 @@ def _nonzero(v: Array) -> Array:
 
 
 class Amounts(NamedTuple):
-    """How much of each component every sample holds, as files tell it."""
+    """How much of each component every sample holds."""
 
     kind: Literal["fractions", "codes"]
     values: Array
     """Components x samples."""
     text: str
-    """What the values are, in a sentence."""
+    """Description of the values, for files."""
 
     def maps(self, layout: Layout) -> Array:
-        """A scene's as pictures, components x rows x cols, NaN where there is no data."""
+        """Images of a scene, components x rows x cols, NaN where there is no data."""
         return np.stack([layout.image(row) for row in self.values]).astype(self.values.dtype)
 
 
-def amounts(f: Factorization, layer: int) -> Amounts:
-    """Fractions of the pixels of a scene, where its factors have no sign; codes of other data."""
-    codes = f.codes(layer)
-    mixed = mixture_of(f, layer)
-    if mixed is None:
-        chain = " ".join(f"H_{k}" for k in range(layer, 0, -1))
-        return Amounts("codes", codes, f"deepmf, layer {layer}: codes {chain}")
-    return Amounts("fractions", mixed.fractions, f"deepmf, layer {layer}: {FRACTIONS}")
+@dataclass(frozen=True, eq=False)
+class LayerView:
+    """One layer of a result: its components, and how much of each every sample holds.
 
+    Every property is computed at most once; see `Factorization.view`.
 
-def mixture_of(f: Factorization, layer: int) -> Mixture | None:
-    """A scene's fractions and spectra, where its factors have no sign.
-
-    Where codes were computed for the spectra of another fit, ``layout.spectra_totals`` has the
-    sums of these.
+    Attributes
+    ----------
+    number : int
+        The layer, from 1.
+    W : array, m x r_l
+        Its components.
+    H : sequence of arrays
+        H_1, ..., H_l.
+    layout : Layout
+        Of the data.
     """
-    if f.layout.kind != "scene":
-        return None
-    known = f.layout.spectra_totals
-    totals = np.array(known[layer - 1]) if known else None
-    return mixture(f.basis(layer), f.codes(layer), totals)
 
+    number: int
+    W: Array
+    H: Sequence[Array]
+    layout: Layout
 
-def components(f: Factorization, layer: int) -> tuple[Array, str]:
-    """W_l, a scene's in the data's units where its factors have no sign; and what that is."""
-    mixed = mixture_of(f, layer)
-    if mixed is None:
-        return f.basis(layer), f"deepmf, layer {layer}: components W_{layer} of the fit"
-    return mixed.spectra, f"deepmf, layer {layer}: {SPECTRA}"
+    @cached_property
+    def mixture(self) -> Mixture | None:
+        """The layer as a linear mixing model, taking samples as pixels; None for signed factors."""
+        totals = self.layout.spectra_totals
+        return mixture(self.W, self._product(), totals[self.number - 1] if totals else None)
+
+    @property
+    def unmixed(self) -> Mixture | None:
+        """`mixture` where the samples are the pixels of a scene, else None."""
+        return self.mixture if self.layout.kind == "scene" else None
+
+    @cached_property
+    def codes(self) -> Amounts:
+        """Codes H_l ... H_1."""
+        chain = " ".join(f"H_{k}" for k in range(self.number, 0, -1))
+        return Amounts("codes", self._product(), f"deepmf, layer {self.number}: codes {chain}")
+
+    @cached_property
+    def fractions(self) -> Amounts:
+        """Fractions, taking samples as pixels; codes where factors are signed."""
+        if self.mixture is None:
+            return self.codes
+        text = f"deepmf, layer {self.number}: {_FRACTIONS}"
+        return Amounts("fractions", self.mixture.fractions, text)
+
+    @property
+    def amounts(self) -> Amounts:
+        """`fractions` of a scene, `codes` of other data."""
+        return self.fractions if self.layout.kind == "scene" else self.codes
+
+    @property
+    def components(self) -> Array:
+        """Spectra of a scene in the data's units; W_l of other data, and of signed factors."""
+        return self.W if self.unmixed is None else self.unmixed.spectra
+
+    @property
+    def components_text(self) -> str:
+        """Description of `components`, for files."""
+        what = f"components W_{self.number} of the fit" if self.unmixed is None else _SPECTRA
+        return f"deepmf, layer {self.number}: {what}"
+
+    def _product(self) -> Array:
+        return reduce(lambda codes, H: H @ codes, self.H[1:], self.H[0])

@@ -28,7 +28,6 @@ from deepmf.data.dataset import Dataset
 from deepmf.data.layout import Layout
 from deepmf.datasets import catalogue, simulated_scene
 from deepmf.runs.folder import MARK
-from deepmf.unmixing import amounts, components
 
 SCENE = simulated_scene(rows=32, cols=32, bands=24)
 
@@ -106,11 +105,11 @@ def test_fit_leaves_a_whole_folder(done):
     assert f.layout.image_shape == (32, 32)
     maps = np.load(done / "fractions-layer-2.npy")
     np.testing.assert_allclose(maps.sum(axis=0), 1)
-    np.testing.assert_allclose(maps[1], amounts(f, 2).maps(f.layout)[1])
+    np.testing.assert_allclose(maps[1], f.view(2).amounts.maps(f.layout)[1])
     with (done / "components-layer-2.csv").open() as file:
         rows = list(csv.reader(file))
     assert rows[0] == ["feature", *(f"L2-{k} (data units)" for k in (1, 2, 3, 4))]
-    spectra, _ = components(f, 2)
+    spectra = f.view(2).components
     np.testing.assert_allclose(np.array(rows[1:], float)[:, 1:], spectra)
     with (done / "history.csv").open() as file:
         table = list(csv.DictReader(file))

@@ -148,11 +148,11 @@ def test_a_click_lights_up_the_relatives_and_fills_the_panel(opened, scene):
     assert page.one(".node.chosen").get_attribute("data-node") == "2/1"
     for link in page.all(".link.near"):
         assert "2/1" in (link.get_attribute("data-from"), link.get_attribute("data-to"))
-    assert page.text("#details h3") == run.names(2)[1] != first
+    assert page.text("#details h3") == run.names[1][1] != first
     assert page.text("#details .kicker") == "Layer 2 · component 2 of 4"
-    order = run.score(2).order.tolist()
+    order = run.scores[2].order.tolist()
     assert number(page.text("#details .score b")) == pytest.approx(
-        run.score(2).distances[order.index(1)], rel=5e-3
+        run.scores[2].distances[order.index(1)], rel=5e-3
     )
     made = sorted((round(100 * s) for s in shares if s >= 0.1), reverse=True)
     found = [int(text.rstrip(" %")) for text in page.texts(".kin:first-child .chip b")]
@@ -199,7 +199,7 @@ def test_pointing_at_a_map_reads_every_component(opened, scene):
     assert col == int((box["width"] / 2 + 30) / box["width"] * 40)
     codes = mixture(run.f.basis(1), run.f.codes(1)).fractions.reshape(6, 32, 40)
     shown = dict(zip(page.texts(".readout .bar-name"), page.texts(".readout .bar-value")))
-    for k, name in enumerate(run.names(1)):
+    for k, name in enumerate(run.names[0]):
         step = np.ptp(codes[k]) / 254
         assert number(shown[name]) == pytest.approx(codes[k, row, col], abs=step + 5e-3)
     left = run.residual.reshape(32, 40)
@@ -253,7 +253,7 @@ def test_all_spectra_stand_together_and_lead_to_their_components(opened, scene):
     run = scene()
     page = opened(run)
     entries = page.all("#spectra .entry button")
-    assert sorted(e.text for e in entries) == sorted(run.names(1))
+    assert sorted(e.text for e in entries) == sorted(run.names[0])
     assert len(page.all("#spectra .line")) == 6
     page.click(entries[3])
     assert page.text("#details h3") == entries[3].text
@@ -487,7 +487,7 @@ def test_runs_side_by_side_and_their_errors_overlaid(compared):
     runs, page = compared
     assert page.texts("#side-table thead th") == list(runs[0].truth[1].names)
     cells = page.all("#side-table tbody tr:nth-child(2) .side-cell")
-    k = int(runs[1].score(1).order[4])
+    k = int(runs[1].scores[1].order[4])
     page.click(cells[4])
     assert page.one("#runs [aria-selected='true']").text == "b"
     assert page.one(".node.chosen").get_attribute("data-node") == f"1/{k}"

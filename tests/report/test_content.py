@@ -137,7 +137,7 @@ def test_a_scene(scene):
     assert content["ranking"] is None
     shown = content["runs"][0]
     for k, layer in enumerate(shown["layers"], start=1):
-        assert layer["names"] == run.names(k)
+        assert layer["names"] == run.names[k - 1]
         assert layer["fractions"]
         mixed = mixture(run.f.basis(k), run.f.codes(k))
         assert sorted(layer["order"]) == list(range(run.f.ranks[k - 1]))
@@ -147,7 +147,7 @@ def test_a_scene(scene):
         assert np.allclose(layer["curves"], mixed.spectra.T, rtol=1e-4)
         if k > 1:
             assert np.abs(np.array(layer["links"]) - run.f.links(k)).max() <= 0.5e-4
-        score = run.score(k)
+        score = run.scores[k]
         assert layer["truth"]["order"] == score.order.tolist()
         assert layer["truth"]["mean"] == pytest.approx(score.mean, rel=1e-4)
         assert np.abs(layer["truth"]["curves"]).mean(axis=1) == pytest.approx(1, rel=1e-3)
@@ -244,14 +244,14 @@ def test_colours_by_name(names, bands):
 def test_far_components_bear_a_question_mark(scene):
     run = scene()
     W = [run.f.W[0].copy(), *run.f.W[1:]]
-    order = run.score(1).order
+    order = run.scores[1].order
     W[0][:, order[4]] = np.random.default_rng(0).random(30)
     lost = replace(run, f=replace(run.f, W=W))
-    score = lost.score(1)
+    score = lost.scores[1]
     for name, k, distance in zip(lost.truth[1].names, score.order, score.distances):
-        assert lost.names(1)[k] == f"L1-{k + 1} {name}" + ("?" if distance > 15 else "")
+        assert lost.names[0][k] == f"L1-{k + 1} {name}" + ("?" if distance > 15 else "")
         assert lost.titles(1)[k].endswith(f"MRSA {distance:.1f}")
-    assert any(name.endswith("?") for name in lost.names(1))
+    assert any(name.endswith("?") for name in lost.names[0])
 
 
 def test_errors_that_diverged_are_words(scene):

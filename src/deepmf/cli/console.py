@@ -90,7 +90,7 @@ def show_layers(run: Run) -> None:
     """Errors of each layer, and the distance to its truth where known."""
     f = run.f
     errors = 100 * np.sqrt(f.history.data_errors[-1])
-    scores = [run.score(layer) for layer in range(1, f.depth + 1)]
+    scores = [run.scores.get(layer) for layer in range(1, f.depth + 1)]
     columns = ["layer", "components", "relative error in %"]
     rows: list[list[object]] = [[k + 1, f.ranks[k], float(error)] for k, error in enumerate(errors)]
     if any(scores):

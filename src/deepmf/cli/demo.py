@@ -116,8 +116,8 @@ def links_in_words(run: Run) -> list[str]:
     """What each component of a layer is made of, one layer deeper."""
     lines = ["What LC-DMF found (shares of 10 % or more; names from the closest true spectra):", ""]
     for layer in range(2, run.f.depth + 1):
-        shares, deeper = run.f.links(layer), run.names(layer)
-        for j, name in enumerate(run.names(layer - 1)):
+        shares, deeper = run.f.links(layer), run.names[layer - 1]
+        for j, name in enumerate(run.names[layer - 2]):
             parts = [
                 f"{shares[i, j]:.0%} {deeper[i]}"
                 for i in np.argsort(-shares[:, j])

@@ -21,7 +21,6 @@ from deepmf.data.wavelengths import as_wavelengths
 from deepmf.factorization import Factorization
 from deepmf.io.format import Format
 from deepmf.io.numpy_files import write_codes
-from deepmf.unmixing import amounts
 
 _DATA = (".img", ".dat", ".bsq", ".bil", ".bip", ".raw", ".bin", ".sli")
 _TYPES = {1: "u1", 2: "i2", 3: "i4", 4: "f4", 5: "f8", 6: "c8", 9: "c16", 12: "u2"}
@@ -76,7 +75,7 @@ class Envi(Format):
         if f.layout.kind != "scene":
             return write_codes(folder, f)
         for layer in range(1, f.depth + 1):
-            kind, _, text = found = amounts(f, layer)
+            kind, _, text = found = f.view(layer).amounts
             path = folder / f"{kind}-layer-{layer}.img"
             self._save(path, found.maps(f.layout), names[layer - 1], f.layout, text)
 

@@ -22,7 +22,6 @@ from deepmf.data.reading import Reading
 from deepmf.data.wavelengths import in_nanometres, names_wavelengths, wavelength_in
 from deepmf.factorization import Factorization
 from deepmf.io.format import Format
-from deepmf.unmixing import amounts
 
 _KIND: dict[str, Any] = {"driver": "GTiff", "dtype": "float32", "nodata": np.nan}
 _KIND |= {"tiled": True, "compress": "deflate", "interleave": "band", "bigtiff": "if_safer"}
@@ -61,7 +60,7 @@ class GeoTiff(Format):
     def write(self, folder: Path, f: Factorization, names: Sequence[Sequence[str]]) -> None:
         """See `Format.write`: ``fractions-layer-l.tif``, a band per component, NaN without data."""
         for layer in range(1, f.depth + 1):
-            kind, _, text = found = amounts(f, layer)
+            kind, _, text = found = f.view(layer).amounts
             path = folder / f"{kind}-layer-{layer}.tif"
             self._save(path, found.maps(f.layout), names[layer - 1], f.layout, text)
 

@@ -24,7 +24,6 @@ from deepmf.io.format import Format, Variable
 from deepmf.io.hdf5 import check_hdf5
 from deepmf.io.mat_tags import check_tags
 from deepmf.io.variables import choose
-from deepmf.unmixing import amounts
 
 _Array = np.ndarray | sparse.sparray | sparse.spmatrix
 _HDF5 = b"\x89HDF\r\n\x1a\n"
@@ -93,7 +92,7 @@ class Mat(Format):
         for layer in range(1, f.depth + 1):
             cells = np.array(names[layer - 1], dtype=object)
             out = {"W": f.basis(layer), "H": f.H[layer - 1], "names": cells[:, None]}
-            found = amounts(f, layer)
+            found = f.view(layer).amounts
             scene = f.layout.kind == "scene"
             out[found.kind] = np.moveaxis(found.maps(f.layout), 0, 2) if scene else found.values
             out["about"] = found.text

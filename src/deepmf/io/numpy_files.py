@@ -27,7 +27,6 @@ from deepmf.data.wavelengths import find_wavelengths
 from deepmf.factorization import Factorization
 from deepmf.io.format import Format, Variable
 from deepmf.io.variables import choose
-from deepmf.unmixing import amounts
 
 
 class Npy(Format):
@@ -111,6 +110,6 @@ def write_codes(folder: Path, f: Factorization) -> None:
     Codes are components x samples.
     """
     for layer in range(1, f.depth + 1):
-        found = amounts(f, layer)
+        found = f.view(layer).amounts
         out = found.maps(f.layout) if f.layout.kind == "scene" else found.values
         np.save(folder / f"{found.kind}-layer-{layer}.npy", out)

@@ -20,7 +20,6 @@ from deepmf.io.envi import (
     wavelengths,
     write_raw,
 )
-from deepmf.unmixing import components
 
 
 class Library(NamedTuple):
@@ -53,7 +52,7 @@ def write_library(folder: Path, f: Factorization, names: Sequence[Sequence[str]]
         return
     bands = {"wavelength units": "Nanometers", "wavelength": braced([f"{v:.10g}" for v in waves])}
     for layer in range(1, f.depth + 1):
-        W, text = components(f, layer)
-        said = {"description": braced([text]), "spectra names": braced(names[layer - 1])}
+        view, own = f.view(layer), braced(names[layer - 1])
+        said = {"description": braced([view.components_text]), "spectra names": own}
         path = folder / f"components-layer-{layer}.sli"
-        write_raw(path, W.T[None], {**said, **bands}, "ENVI Spectral Library")
+        write_raw(path, view.components.T[None], {**said, **bands}, "ENVI Spectral Library")

@@ -106,7 +106,7 @@ class Parquet(Format):
         """See `Format.write`: ``codes-layer-l.parquet``, rows are samples."""
         pandas = need("pandas", "tables", "Writing Parquet")
         for layer, columns in enumerate(names, start=1):
-            frame = pandas.DataFrame(f.codes(layer).T, columns=list(columns))
+            frame = pandas.DataFrame(f.view(layer).codes.values.T, columns=list(columns))
             if f.layout.samples is not None:
                 frame.index = pandas.Index(f.layout.samples, name="sample")
             frame.to_parquet(folder / f"codes-layer-{layer}.parquet")
@@ -126,7 +126,7 @@ def write_tables(folder: Path, f: Factorization, names: Sequence[Sequence[str]])
         with (folder / f"codes-layer-{layer}.csv").open("w", newline="", encoding="utf-8") as file:
             out = csv.writer(file, lineterminator="\n")
             out.writerow(columns if samples is None else ["sample", *columns])
-            for j, codes in enumerate(f.codes(layer).T.astype(np.str_)):
+            for j, codes in enumerate(f.view(layer).codes.values.T.astype(np.str_)):
                 out.writerow(codes if samples is None else [samples[j], *codes])
 
 

@@ -32,7 +32,6 @@ from deepmf.io.format import Format, Variable
 from deepmf.io.hdf5 import check_hdf5
 from deepmf.io.mat import begins, is_hdf5
 from deepmf.io.variables import choose, is_numeric, several
-from deepmf.unmixing import amounts
 
 if TYPE_CHECKING:
     import xarray
@@ -69,7 +68,7 @@ class NetCdf(Format):
     def write(self, folder: Path, f: Factorization, names: Sequence[Sequence[str]]) -> None:
         """See `Format.write`: ``fractions-layer-l``, with the input's coordinates."""
         for layer in range(1, f.depth + 1):
-            kind, values, text = amounts(f, layer)
+            kind, values, text = f.view(layer).amounts
             codes = codes_to_dataarray(values.astype(np.float32), f.layout, names[layer - 1])
             da = codes.rename(kind).assign_attrs(long_name=text)
             da.encoding = codes.encoding

@@ -5,20 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
-from deepmf.core.quadratic import Array
 from deepmf.factorization import Factorization, layer_number
 from deepmf.hierarchy.names import component_names
 from deepmf.plots.fits import fit_of
 from deepmf.plots.images import Picture, Scale, draw_bar, draw_image, is_flat, to_picture
 from deepmf.plots.style import NORMAL, TITLE, TWO_COLUMNS, Grid, new_figure, note
 from deepmf.plots.texts import heading
-from deepmf.unmixing import mixture
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from deepmf.estimator import DeepMF
 
+_KINDS = {"fractions": "fractions of each pixel", "codes": "codes"}
 _SCALES = {
     "own": "each map has its own colour scale",
     "shared": "all maps have one colour scale",
@@ -64,7 +63,7 @@ def plot_maps(
     if show not in ("fractions", "codes"):
         raise ValueError(f"show must be 'fractions' or 'codes', got {show!r}.")
     f = fit_of(f)
-    values, what = amounts(f, layer, show)
+    kind, values, _ = f.view(layer).codes if show == "codes" else f.view(layer).fractions
     labels = component_names(names, layer_number(layer, f.depth), len(values))
     picture = to_picture(f, image, "columns")
     pictures = [picture(row) for row in values]
@@ -86,12 +85,5 @@ def plot_maps(
     if scale == "shared":
         draw_bar(fig, shown, colours, axes)
     fig.suptitle(f"Layer {layer_number(layer, f.depth)}", fontsize=TITLE)
-    note(fig, f"{what}; {_SCALES[scale]}")
+    note(fig, f"{_KINDS[kind]}; {_SCALES[scale]}")
     return fig
-
-
-def amounts(f: Factorization, layer: int, show: str = "fractions") -> tuple[Array, str]:
-    """What the maps of a layer show, components x pixels, and what to call it."""
-    codes = f.codes(layer)
-    mixed = mixture(f.basis(layer), codes) if show == "fractions" else None
-    return (codes, "codes") if mixed is None else (mixed.fractions, "fractions of each pixel")

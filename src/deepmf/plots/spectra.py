@@ -24,7 +24,6 @@ from deepmf.plots.style import (
     plain_axes,
 )
 from deepmf.plots.texts import heading
-from deepmf.unmixing import mixture
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -71,7 +70,7 @@ def plot_spectra(
     labels = component_names(names, number, W.shape[1])
     x, unit, ticks = _axis(f.layout, len(W), wavelengths)
     T = None if truth is None else _same_shape(truth, W, number)
-    mixed = mixture(W, f.codes(layer)) if T is None else None
+    mixed = f.view(layer).mixture if T is None else None
     pieces = f.layout.pieces() or [slice(0, len(W))]
     many = W.shape[1] > _MANY
     grid = Grid.of(W.shape[1], width, smallest=1.15 if many else 1.7, largest=3.5)

@@ -20,7 +20,6 @@ from deepmf.plots.images import (
     draw_image,
     to_picture,
 )
-from deepmf.plots.maps import amounts
 from deepmf.plots.style import write
 from deepmf.plots.texts import shorten
 from deepmf.plots.top_features import top_features
@@ -61,7 +60,7 @@ class Thumbnails:
             return self._component, self._image_size(f.W[0][:, 0], 0.24, 0.8)
         if image is not None or layout.kind == "scene":
             self._picture = to_picture(f, image, "columns")
-            self._amounts = [amounts(f, layer)[0] for layer in range(1, f.depth + 1)]
+            self._amounts = [f.view(layer).fractions.values for layer in range(1, f.depth + 1)]
             self.note = "each map has its own colour scale"
             return self._map, self._image_size(f.H[0][0], 0.4, 1.0)
         if layout.features is not None:

@@ -62,13 +62,8 @@ def default_ranking(runs: Sequence[Run], labels: Sequence[str]) -> Ranking:
 
 
 def _mean_scores(run: Run, depth: int) -> list[float]:
-    scores = [_score(run, layer) for layer in range(1, run.f.depth + 1)]
-    return scores + [float("nan")] * (depth - len(scores))
-
-
-def _score(run: Run, layer: int) -> float:
-    score = run.score(layer) if np.isfinite(run.f.basis(layer)).all() else None
-    return float("nan") if score is None else score.mean
+    found = (run.scores.get(layer) for layer in range(1, depth + 1))
+    return [float("nan") if score is None else score.mean for score in found]
 
 
 def side_by_side(runs: Sequence[Run]) -> list[dict[str, Any]]:

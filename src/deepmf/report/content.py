@@ -19,7 +19,6 @@ from deepmf.report.compare import Ranking, default_ranking, side_by_side, table
 from deepmf.report.numbers import block_mean, composite, quantised, root, rounded, thinned
 from deepmf.report.texts import digits, duration, model_name, short, summary
 from deepmf.runs.run import Run
-from deepmf.unmixing import mixture_of
 
 _SWEEPS = 500
 _TOP_FEATURES = 15
@@ -142,15 +141,11 @@ def _run(run: Run, label: str, axis: Axis | None, detail: Detail) -> dict[str, A
 def _layer(
     run: Run, layer: int, order: NDArray[np.intp], axis: Axis | None, detail: Detail
 ) -> dict[str, Any]:
-    f, layout = run.f, run.f.layout
-    W = f.basis(layer)
-    codes = f.codes(layer)
-    mixed = mixture_of(f, layer)
-    if mixed is not None:
-        W, codes = mixed.spectra, mixed.fractions
+    f, layout, view = run.f, run.f.layout, run.f.view(layer)
+    W, codes = view.components, view.amounts.values
     content: dict[str, Any] = {
-        "names": [short(name) for name in run.names(layer)],
-        "fractions": mixed is not None,
+        "names": [short(name) for name in run.names[layer - 1]],
+        "fractions": view.amounts.kind == "fractions",
         "order": order.tolist(),
         "links": [] if layer == 1 else np.nan_to_num(np.round(f.links(layer), 4)).tolist(),
         "truth": _truth(run, layer, axis),
@@ -226,7 +221,7 @@ def _top_samples(layout: Layout, h: Array) -> list[list[Any]]:
 
 def _truth(run: Run, layer: int, axis: Axis | None) -> dict[str, Any] | None:
     """Pairs of true components and the fit's, with the true curves at unit mean."""
-    score = run.score(layer)
+    score = run.scores.get(layer)
     if score is None:
         return None
     known = run.truth[layer]

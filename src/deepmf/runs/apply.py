@@ -24,7 +24,6 @@ from deepmf.runs.execute import facts, open_data
 from deepmf.runs.run import Run
 from deepmf.runs.scaling import scaled
 from deepmf.runs.store import check_space, load_run, write_samples
-from deepmf.unmixing import mixture_of
 
 _OF_FEATURES = ("wavelengths", "bad_bands", "nodata", "features")
 _OF_FILES = ("variable", "rows", "bands", "order", "index", "drop")
@@ -109,7 +108,7 @@ def save_applied(folder: Path, applied: Applied) -> None:
     check_space(folder, run.f)
     write_samples(folder, run)
     layers = [
-        {"rank": rank, "components": run.names(k), "data_error": error}
+        {"rank": rank, "components": run.names[k - 1], "data_error": error}
         for k, (rank, error) in enumerate(zip(run.f.ranks, applied.errors), start=1)
     ]
     said = {"name": run.name, "layers": layers, "notes": list(run.notes), "facts": dict(run.facts)}
@@ -168,10 +167,10 @@ def _in_order(data: Dataset, fitted: Layout) -> Dataset:
 
 
 def _spectra_totals(f: Factorization) -> tuple[tuple[float, ...], ...] | None:
-    """The sums of the run's spectra, so that fractions of both scenes refer to the same ones."""
-    found = [mixture_of(f, layer) for layer in range(1, f.depth + 1)]
-    sums = tuple(tuple(m.spectra.sum(axis=0).tolist()) for m in found if m)
-    return sums if len(sums) == f.depth else None
+    """Sums of the run's spectra, so that fractions of both scenes refer to the same spectra."""
+    found = [f.view(layer).unmixed for layer in range(1, f.depth + 1)]
+    totals = tuple(tuple(mixed.spectra.sum(axis=0).tolist()) for mixed in found if mixed)
+    return totals if len(totals) == f.depth else None
 
 
 def _scaled(run: Run, data: Dataset, how: str | None) -> Dataset:

@@ -33,8 +33,7 @@ class Entry:
         """Numbers to rank by, lower is better, sparsity apart."""
         f = self.run.f
         layers = range(1, f.depth + 1)
-        scores = {k: self.run.score(k) for k in layers}
-        found = {f"MRSA {k}": s.mean for k, s in scores.items() if s is not None}
+        found = {f"MRSA {k}": score.mean for k, score in self.run.scores.items()}
         last = f.history.data_errors[-1], f.history.layer_errors[-1]
         data, own = (100 * np.sqrt(errors) for errors in last)
         found |= {f"error {k} %": float(data[k - 1]) for k in layers}

@@ -38,7 +38,7 @@ def figures(run: Run) -> Iterator[tuple[str, Figure]]:
     """Name and figure: the layer graph, each layer in its own way, errors, residuals."""
     f, kind = run.f, run.f.layout.kind
     layers = range(1, f.depth + 1)
-    yield "hierarchy", plot_hierarchy(f, names=[run.names(layer) for layer in layers])
+    yield "hierarchy", plot_hierarchy(f, names=run.names)
     for layer in layers:
         own = run.titles(layer)
         if kind == "scene":
@@ -55,7 +55,7 @@ def figures(run: Run) -> Iterator[tuple[str, Figure]]:
 
 def _truth(run: Run, layer: int) -> Array | None:
     """True spectra in the order of the components, where there is one for each."""
-    score = run.score(layer)
+    score = run.scores.get(layer)
     if score is None or len(score.order) < run.f.ranks[layer - 1]:
         return None
     return run.truth[layer].W[:, np.argsort(score.order)]

@@ -4,29 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from deepmf.core.quadratic import Array
 from deepmf.data.dataset import Truth
 from deepmf.factorization import Factorization
 from deepmf.hierarchy.names import component_ids
-from deepmf.metrics import match
+from deepmf.metrics import Matching, match
 
 DOUBTFUL = 15.0
-"""MRSA above which a component bears a true one's name with a question mark."""
-
-
-class Score(NamedTuple):
-    """One layer against its truth, component by component of the fit."""
-
-    order: NDArray[np.intp]
-    """The component paired with each true one."""
-    distances: Array
-    """MRSA of each pair, in the truth's order."""
-    mean: float
+"""MRSA above which the name of a matched true component gets a question mark."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,30 +48,37 @@ class Run:
     residual: Array | None = None
     notes: Sequence[str] = ()
 
-    def score(self, layer: int) -> Score | None:
-        """The layer against its truth, where that is known and the fit did not diverge."""
-        known, W = self.truth.get(layer), self.f.basis(layer)
-        if known is None or known.W.shape[1] > W.shape[1] or not np.isfinite(W).all():
-            return None
-        return Score(*match(known.W, W))
+    @cached_property
+    def scores(self) -> dict[int, Matching]:
+        """Layers matched with their truth, by number: MRSA of each pair, and their mean.
 
-    def names(self, layer: int) -> list[str]:
-        """``L1-3 water``: layer, number, and the true component it is paired with, if any.
+        Layers without a truth are left out, and so are those that diverged or are smaller than it.
+        """
+        return {
+            layer: match(self.truth[layer].W, W)
+            for layer, W in enumerate(self.f.W, start=1)
+            if layer in self.truth
+            and self.truth[layer].W.shape[1] <= W.shape[1]
+            and np.isfinite(W).all()
+        }
+
+    @cached_property
+    def names(self) -> list[list[str]]:
+        """Per layer ``L1-3 water``: layer, number, and the matched true component, if any.
 
         ``L1-3 water?`` where the two are far from each other, above MRSA 15.
         """
-        names = component_ids(layer, self.f.ranks[layer - 1])
-        score = self.score(layer)
-        if score is not None:
+        names = [component_ids(k, rank) for k, rank in enumerate(self.f.ranks, start=1)]
+        for layer, score in self.scores.items():
             for name, k, distance in zip(self.truth[layer].names, score.order, score.distances):
-                names[k] += f" {name}" + ("?" if distance > DOUBTFUL else "")
+                names[layer - 1][k] += f" {name}" + ("?" if distance > DOUBTFUL else "")
         return names
 
     def titles(self, layer: int) -> list[str]:
-        """`names`, each with its MRSA on a second line."""
-        titles = self.names(layer)
-        score = self.score(layer)
-        if score is not None:
+        """The layer's `names`, each with its MRSA on a second line."""
+        titles = list(self.names[layer - 1])
+        if layer in self.scores:
+            score = self.scores[layer]
             for k, distance in zip(score.order, score.distances):
                 titles[k] += f"\nMRSA {distance:.1f}"
         return titles

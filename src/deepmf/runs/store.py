@@ -20,7 +20,6 @@ from deepmf.io import FORMATS
 from deepmf.io.numpy_files import Npy
 from deepmf.io.spectral_library import write_library
 from deepmf.runs.run import Run
-from deepmf.unmixing import components
 
 _TRUTH = "truth.npz"
 _RESIDUAL = "residual.npy"
@@ -41,10 +40,9 @@ def save_run(folder: Path, run: Run) -> None:
     summary = json.dumps(summarize(run), indent=2, ensure_ascii=False, allow_nan=False)
     (folder / "summary.json").write_text(summary + "\n", encoding="utf-8")
     _write_tables(folder, run)
-    names = [run.names(layer) for layer in range(1, run.f.depth + 1)]
     write_samples(folder, run)
     if run.f.layout.wavelengths is not None:
-        write_library(folder, run.f, names)
+        write_library(folder, run.f, run.names)
     if run.truth:
         arrays: dict[str, Any] = {f"W{layer}": truth.W for layer, truth in run.truth.items()}
         arrays |= {f"names{layer}": np.array(truth.names) for layer, truth in run.truth.items()}
@@ -100,11 +98,11 @@ def summarize(run: Run) -> dict[str, Any]:
     f, last = run.f, run.f.history
     layers = []
     for layer in range(1, f.depth + 1):
-        score = run.score(layer)
+        score = run.scores.get(layer)
         layers.append(
             {
                 "rank": f.ranks[layer - 1],
-                "components": run.names(layer),
+                "components": run.names[layer - 1],
                 "data_error": _finite(last.data_errors[-1, layer - 1]),
                 "layer_error": _finite(last.layer_errors[-1, layer - 1]),
                 "weight": _finite(f.weights[layer - 1]),
@@ -145,21 +143,16 @@ def _write_tables(folder: Path, run: Run) -> None:
         labels["feature"] = layout.features.tolist()
     labels = labels or {"feature": range(1, len(f.W[0]) + 1)}
     for layer in layers:
-        names, (W, unit) = run.names(layer), _components(f, layer)
+        names, view = run.names[layer - 1], f.view(layer)
+        W, unit = view.components, "" if view.unmixed is None else " (data units)"
         rows = ([*label, *values] for *label, values in zip(*labels.values(), W.tolist()))
         head = [*labels, *(f"{name}{unit}" for name in names)]
         write_table(folder / f"components-layer-{layer}.csv", head, rows)
         if layer > 1:
             shares = zip(names, f.links(layer).tolist())
             table = folder / f"links-layer-{layer}.csv"
-            upper = run.names(layer - 1)
+            upper = run.names[layer - 2]
             write_table(table, ["share of, in", *upper], ([name, *row] for name, row in shares))
-
-
-def _components(f: Factorization, layer: int) -> tuple[NDArray, str]:
-    """As files have them, and what to write behind their names."""
-    W, _ = components(f, layer)
-    return W, "" if W is f.basis(layer) else " (data units)"
 
 
 def write_table(path: Path, head: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
@@ -174,7 +167,7 @@ def write_samples(folder: Path, run: Run) -> None:
     """Codes and residuals of the samples, in the kind of the file that they came from."""
     f, layout = run.f, run.f.layout
     kind = next((kind for kind in FORMATS if kind.name == layout.source.format), Npy())
-    kind.write(folder, f, [run.names(layer) for layer in range(1, f.depth + 1)])
+    kind.write(folder, f, run.names)
     if run.residual is None:
         return
     scene = layout.kind == "scene"

@@ -12,7 +12,6 @@ import pytest
 from deepmf import factorize
 from deepmf.data.layout import Layout
 from deepmf.fitting.history import History
-from deepmf.hierarchy.order import uncrossed_orders
 from deepmf.report import Ranking
 from deepmf.report.content import Detail, _visible, report_content
 from deepmf.report.numbers import (
@@ -103,28 +102,6 @@ def test_composite_is_brightest_where_the_data_are():
     rgb = np.frombuffer(b64decode(composite(bright, dark, dark)), dtype=np.uint8).reshape(2, 2, 3)
     assert rgb[..., 0].tolist() == [[0, 255], [0, 255]]
     assert (rgb[..., 1:] == 0).all()
-
-
-# --- order --------------------------------------------------------------------------------------
-
-
-def test_order_undoes_a_shuffle(scene):
-    """A tree shuffled layer by layer comes out without crossings."""
-    f = scene().f
-    tree = [np.kron(np.eye(3), np.ones(2)), np.array([[1.0, 1, 0], [0, 0, 1]])]
-    rng = np.random.default_rng(3)
-    shuffles = [rng.permutation(r) for r in (6, 3, 2)]
-    H = [f.H[0], *(T[np.ix_(shuffles[k + 1], shuffles[k])] for k, T in enumerate(tree))]
-    W = [f.W[0], f.W[1][:, :3], f.W[2]]
-    orders = uncrossed_orders(replace(f, W=W, H=H))
-    for k, Hk in enumerate(H[1:]):
-        ordered = Hk[np.ix_(orders[k + 1], orders[k])]
-        rows = [np.flatnonzero(ordered[:, j])[0] for j in range(ordered.shape[1])]
-        assert rows == sorted(rows)
-
-
-def test_order_of_one_layer(scene):
-    assert uncrossed_orders(scene(ranks=(3,), truth=False).f)[0].tolist() == [0, 1, 2]
 
 
 # --- content ------------------------------------------------------------------------------------

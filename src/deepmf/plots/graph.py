@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from deepmf.factorization import Factorization
+from deepmf.hierarchy.order import layer_orders
 from deepmf.hierarchy.tree import families
 from deepmf.plots.style import PAGE_HEIGHT
 
@@ -117,7 +117,8 @@ def _rows(f: Factorization, size: Size, width: float, title: float) -> Graph:
     row = name + box[1] + gap
     height = title + f.depth * row - gap + _EDGE
     places, layers = {}, []
-    for layer, order in enumerate(_uncrossed_orders(f), start=1):
+    shares = [f.links(layer) for layer in range(2, f.depth + 1)]
+    for layer, order in enumerate(layer_orders(f.ranks, shares), start=1):
         y = height - title - (layer - 1) * row - name - box[1]
         layers.append((layer, y + box[1] / 2))
         for position, k in enumerate(order):
@@ -131,16 +132,6 @@ def _crowding(f: Factorization, links: list[Link]) -> float:
     """From 1 to 2: links per component of the layer above, where they are most."""
     count = Counter(link.above[0] for link in links)
     return float(np.clip(max((n / f.ranks[k - 1] for k, n in count.items()), default=1), 1, 2))
-
-
-def _uncrossed_orders(f: Factorization) -> list[NDArray[np.intp]]:
-    """Order of each layer from left to right: a component stands above what it links to."""
-    orders = [np.arange(f.ranks[-1])]
-    for layer in range(f.depth, 1, -1):
-        below = np.empty(f.ranks[layer - 1])
-        below[orders[0]] = np.linspace(0, 1, len(below))
-        orders.insert(0, np.argsort(below @ f.links(layer), kind="stable"))
-    return orders
 
 
 def _links(f: Factorization) -> Iterator[Link]:

@@ -13,7 +13,7 @@ from deepmf.core.quadratic import Array
 from deepmf.data.layout import Layout
 from deepmf.factorization import Factorization
 from deepmf.fitting.history import DIVERGED
-from deepmf.hierarchy.order import uncrossed_orders
+from deepmf.hierarchy.order import layer_orders
 from deepmf.report.axis import Axis
 from deepmf.report.compare import Ranking, default_ranking, side_by_side, table
 from deepmf.report.numbers import block_mean, composite, quantised, root, rounded, thinned
@@ -120,7 +120,7 @@ def _feature_name(layout: Layout, i: int) -> str:
 
 def _run(run: Run, label: str, axis: Axis | None, detail: Detail) -> dict[str, Any]:
     f = run.f
-    orders = uncrossed_orders(f)
+    orders = layer_orders(f.ranks, [f.links(layer) for layer in range(2, f.depth + 1)])
     layers = [_layer(run, k, orders[k - 1], axis, detail) for k in range(1, f.depth + 1)]
     return {
         "label": short(label),

@@ -51,11 +51,12 @@ def compare(
     Example: deepmf compare urban.mat --truth end6.mat --ranks 6,4,2 --min-volume 10 -o urban-all/
     """
     with sentences():
+        from deepmf._utils.text_tables import write_csv
         from deepmf.report import Ranking, write_report
         from deepmf.runs.compare import compare as compare_all
         from deepmf.runs.compare import ranking_table, readable
         from deepmf.runs.folder import check_free, new_folder
-        from deepmf.runs.store import save_run, write_table
+        from deepmf.runs.store import save_run
 
         files = config or []
         names = model or ([] if files else list(known("model")))
@@ -71,7 +72,7 @@ def compare(
             for entry in entries:
                 (folder / folders[entry.label]).mkdir()
                 save_run(folder / folders[entry.label], entry.run)
-            write_table(folder / "ranking.csv", columns, rows)
+            write_csv(folder / "ranking.csv", columns, rows)
             rows = readable(columns, rows)
             runs = [entry.run for entry in entries]
             labels = [entry.label for entry in entries]

@@ -10,7 +10,6 @@ import typer
 
 from deepmf.cli.console import progress_bar, say, sentences
 from deepmf.cli.options import Jobs, Overwrite
-from deepmf.paper.folder import Folder
 
 paper = typer.Typer(no_args_is_help=True, help="Run the paper's experiments again.")
 
@@ -85,11 +84,11 @@ def paper_faces(
     _write(out, overwrite, lambda f: faces.run(f, data, max_iter, jobs, bar))
 
 
-def _write(out: Path, overwrite: bool, work: Callable[[Folder], str]) -> None:
+def _write(out: Path, overwrite: bool, work: Callable[[Path], str]) -> None:
     from deepmf.runs.folder import new_folder
 
     with sentences():
         with new_folder(out, overwrite) as folder:
-            text = work(Folder(folder))
+            text = work(folder)
         say(text)
         say(f"Tables and figures are in {out}.")

@@ -75,8 +75,9 @@ def scan(
     deepmf scan faces.npy --ranks 5-7 --ranks 5-7,2-4 --tol 1e-3 -o scan/
     """
     with sentences():
-        from deepmf.paper.folder import Folder
+        from deepmf._utils.text_tables import markdown_table, write_csv
         from deepmf.plots.scan import plot_scan
+        from deepmf.plots.style import save_figure
         from deepmf.runs.execute import open_data
         from deepmf.runs.folder import check_free, new_folder
         from deepmf.selection.scan import scan as scan_all
@@ -104,13 +105,13 @@ def scan(
             **fit,
         )
         columns, rows = done.table()
-        with new_folder(out, overwrite) as place:
-            folder = Folder(place)
-            numbers = folder.table("scan", columns, rows, markdown=False)
-            folder.text("summary.md", f"{done.choice.sentence}\n\n{numbers}")
-            text = json.dumps(done.to_dict(), indent=2, ensure_ascii=False)
-            folder.text("scan.json", text + "\n")
-            folder.figure("scan", plot_scan(done))
+        summary = f"{done.choice.sentence}\n\n{markdown_table(columns, rows)}"
+        numbers = json.dumps(done.to_dict(), indent=2, ensure_ascii=False)
+        with new_folder(out, overwrite) as folder:
+            write_csv(folder / "scan.csv", columns, rows)
+            (folder / "summary.md").write_text(summary, encoding="utf-8")
+            (folder / "scan.json").write_text(numbers + "\n", encoding="utf-8")
+            save_figure(plot_scan(done), folder, "scan")
         if not quiet:
             table(list(_SHOWN), [[row[columns.index(c)] for c in _SHOWN] for row in rows])
         say(f"{done.choice.sentence}\nResults are in {out}." if not quiet else done.choice.sentence)

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from deepmf._utils.optional import need
 from deepmf._utils.safe_archives import UnreadableError, check_room, room
+from deepmf._utils.text_tables import write_csv
 from deepmf._utils.warnings import warn
 from deepmf.data.assemble import from_matrix, names_array, only_counts
 from deepmf.data.dataset import Dataset
@@ -123,11 +124,13 @@ def write_tables(folder: Path, f: Factorization, names: Sequence[Sequence[str]])
     """
     samples = f.layout.samples
     for layer, columns in enumerate(names, start=1):
-        with (folder / f"codes-layer-{layer}.csv").open("w", newline="", encoding="utf-8") as file:
-            out = csv.writer(file, lineterminator="\n")
-            out.writerow(columns if samples is None else ["sample", *columns])
-            for j, codes in enumerate(f.view(layer).codes.values.T.astype(np.str_)):
-                out.writerow(codes if samples is None else [samples[j], *codes])
+        path, codes = folder / f"codes-layer-{layer}.csv", f.view(layer).codes.values.T
+        rows = codes.astype(np.str_)
+        if samples is None:
+            write_csv(path, columns, rows)
+        else:
+            named = ([name, *row] for name, row in zip(samples, rows))
+            write_csv(path, ["sample", *columns], named)
 
 
 # --- a table in memory ---------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -11,9 +12,10 @@ from deepmf.constraints import GroupedSparse
 from deepmf.datasets import Dataset, load_cbcl
 from deepmf.factorization import Factorization
 from deepmf.metrics import hoyer
-from deepmf.paper.folder import Folder
+from deepmf.paper.folder import write_configuration, write_table
 from deepmf.paper.models import DEEP, SINGLE, Setting, fit_deep, fit_single
 from deepmf.plots import plot_errors, plot_pictures
+from deepmf.plots.style import save_figure
 
 RANKS = (100, 49, 25)
 SPARSITY = (0.70, 0.80, 0.85)
@@ -46,7 +48,7 @@ def fit_task(task: Task) -> Factorization:
 
 
 def run(
-    folder: Folder,
+    folder: Path,
     data_folder: str | None = None,
     sweeps: int = 500,
     jobs: int | None = None,
@@ -54,7 +56,7 @@ def run(
 ) -> str:
     """The whole experiment; returns its tables in Markdown."""
     faces = load_cbcl(data_folder)
-    folder.configuration("faces", {"sweeps": sweeps})
+    write_configuration(folder, "faces", {"sweeps": sweeps})
     tasks = [Task(m, True, -1, data_folder, sweeps) for m in DEEP]
     tasks += [Task(SINGLE, True, k, data_folder, sweeps) for k in range(3)]
     tasks += [Task("MMF", False, -1, data_folder, sweeps)]
@@ -69,13 +71,13 @@ def run(
             "### Average Hoyer sparsity of W_1, W_2, W_3\n\n" + _sparsity(folder, deep, free),
         ]
     )
-    folder.text("summary.md", text)
-    folder.figure("errors", plot_errors(deep))
+    (folder / "summary.md").write_text(text, encoding="utf-8")
+    save_figure(plot_errors(deep), folder, "errors")
     _draw_features(folder, faces, deep, single)
     return text
 
 
-def _errors(folder: Folder, deep: dict[str, Factorization], single: list[Factorization]) -> str:
+def _errors(folder: Path, deep: dict[str, Factorization], single: list[Factorization]) -> str:
     columns = [
         "model",
         *(f"{kind} {k}" for kind in ("layer-centric", "data-centric") for k in (1, 2, 3)),
@@ -86,26 +88,26 @@ def _errors(folder: Folder, deep: dict[str, Factorization], single: list[Factori
     ]
     alone = [f"{f.history.data_errors[-1, 0]:.2e}" for f in single]
     rows.append([SINGLE, alone[0], "", "", *alone])
-    return folder.table("errors", columns, rows)
+    return write_table(folder, "errors", columns, rows)
 
 
-def _sparsity(folder: Folder, deep: dict[str, Factorization], free: Factorization) -> str:
+def _sparsity(folder: Path, deep: dict[str, Factorization], free: Factorization) -> str:
     fits = {**deep, "MMF without the constraint": free}
     rows: list[list[object]] = [
         [label, *(round(float(np.mean(hoyer(W))), 4) for W in f.W)] for label, f in fits.items()
     ]
     rows.append(["MMF without the constraint, paper", *PAPER_FREE_SPARSITY])
-    return folder.table("sparsity", ["model", "W_1", "W_2", "W_3"], rows)
+    return write_table(folder, "sparsity", ["model", "W_1", "W_2", "W_3"], rows)
 
 
 def _draw_features(
-    folder: Folder, faces: Dataset, deep: dict[str, Factorization], single: list[Factorization]
+    folder: Path, faces: Dataset, deep: dict[str, Factorization], single: list[Factorization]
 ) -> None:
     for label, f in deep.items():
         for k in range(1, f.depth + 1):
             figure = plot_pictures(f, k, faces.image, title=f"{label}, $W_{k}$")
-            folder.figure(f"features-{label}-layer-{k}", figure)
+            save_figure(figure, folder, f"features-{label}-layer-{k}")
     for f in single:
         rank = f.ranks[0]
         figure = plot_pictures(f, 1, faces.image, title=f"{SINGLE}, r = {rank}")
-        folder.figure(f"features-{SINGLE}-r{rank}", figure)
+        save_figure(figure, folder, f"features-{SINGLE}-r{rank}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import lru_cache
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -21,10 +22,10 @@ from deepmf.datasets import (
 from deepmf.factorization import Factorization
 from deepmf.hierarchy.names import component_ids
 from deepmf.metrics import match
-from deepmf.paper.folder import Folder
+from deepmf.paper.folder import write_configuration, write_table
 from deepmf.paper.models import DEEP, IMPROVED, SINGLE, Setting, fit_deep, fit_single
 from deepmf.plots import plot_errors, plot_hierarchy, plot_maps
-from deepmf.plots.style import color, new_figure, plain_axes
+from deepmf.plots.style import color, new_figure, plain_axes, save_figure
 from deepmf.regularizers import MinVolume
 
 if TYPE_CHECKING:
@@ -146,7 +147,7 @@ def fit_task(task: Task) -> Factorization:
 
 
 def run(
-    folder: Folder,
+    folder: Path,
     sources: list[Source],
     sweeps: int = 500,
     jobs: int | None = None,
@@ -155,7 +156,7 @@ def run(
     """All models on some scenes; returns the MRSA tables in Markdown."""
     tasks = [task for source in sources for task in tasks_for(source, sweeps)]
     settings = {"scenes": [source._asdict() for source in sources], "sweeps": sweeps}
-    folder.configuration("scenes", settings)
+    write_configuration(folder, "scenes", settings)
     results = list(zip(tasks, in_parallel(fit_task, tasks, jobs, progress)))
     parts = []
     for source in sources:
@@ -165,11 +166,11 @@ def run(
         fits = Fits({label: by_model[label] for label in (*DEEP, IMPROVED)}, single)
         parts.append(write_scene(folder, source.name, open_scene(source), fits))
     text = "\n".join(parts)
-    folder.text("summary.md", text)
+    (folder / "summary.md").write_text(text, encoding="utf-8")
     return text
 
 
-def write_scene(folder: Folder, name: str, scene: Scene, fits: Fits) -> str:
+def write_scene(folder: Path, name: str, scene: Scene, fits: Fits) -> str:
     """One scene's table and figures; returns the table in Markdown."""
     rows = mrsa_rows(scene, fits)
     columns = ["model", *(f"layer {k + 1} (r={scene.ranks[k]})" for k in scene.truth)]
@@ -177,7 +178,7 @@ def write_scene(folder: Folder, name: str, scene: Scene, fits: Fits) -> str:
         columns += ["paper, layer 1", "paper, layer 2"]
         rows = [[*row, *PAPER_URBAN.get(str(row[0]), ("", ""))] for row in rows]
     draw(folder, name, scene, fits)
-    return f"### MRSA, {name}\n\n{folder.table(f'{name}-mrsa', columns, rows)}"
+    return f"### MRSA, {name}\n\n{write_table(folder, f'{name}-mrsa', columns, rows)}"
 
 
 def bases(fits: Fits, layer: int) -> dict[str, Array]:
@@ -198,21 +199,21 @@ def mrsa_rows(scene: Scene, fits: Fits) -> list[list[object]]:
     ]
 
 
-def draw(folder: Folder, name: str, scene: Scene, fits: Fits) -> None:
+def draw(folder: Path, name: str, scene: Scene, fits: Fits) -> None:
     """Endmembers beside the truth, hierarchies, single-layer maps, error curves."""
     data = scene.data
     for k, t in scene.truth.items():
         shown = {m: W for m, W in bases(fits, k).items() if k > 0 or m != SINGLE}
         figure = draw_endmembers(data, t, shown, f"{data.name}, layer {k + 1}")
-        folder.figure(f"{name}-endmembers-layer-{k + 1}", figure)
+        save_figure(figure, folder, f"{name}-endmembers-layer-{k + 1}")
     for label, f in fits.deep.items():
         names = [_component_names(scene, f.W[k], k) for k in range(f.depth)]
         figure = plot_hierarchy(f, data.image, names, f"{label}, {data.name}")
-        folder.figure(f"{name}-hierarchy-{label}", figure)
+        save_figure(figure, folder, f"{name}-hierarchy-{label}")
     for k, f in enumerate(fits.single[1:], start=1):
         figure = plot_maps(f, 1, data.image, _component_names(scene, f.W[0], k))
-        folder.figure(f"{name}-single-layer-r{scene.ranks[k]}", figure)
-    folder.figure(f"{name}-errors", plot_errors(fits.deep))
+        save_figure(figure, folder, f"{name}-single-layer-r{scene.ranks[k]}")
+    save_figure(plot_errors(fits.deep), folder, f"{name}-errors")
 
 
 def _component_names(scene: Scene, W: Array, layer: int) -> list[str] | None:

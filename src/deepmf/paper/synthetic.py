@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -12,9 +13,9 @@ from deepmf._utils.processes import Progress, in_parallel
 from deepmf.constraints import GroupedSparse, Nonnegative
 from deepmf.datasets import synthetic
 from deepmf.metrics import match
-from deepmf.paper.folder import Folder
+from deepmf.paper.folder import write_configuration, write_table
 from deepmf.paper.models import DEEP, IMPROVED, SINGLE, Setting, fit_deep, fit_single
-from deepmf.plots.style import color, new_figure, plain_axes
+from deepmf.plots.style import color, new_figure, plain_axes, save_figure
 from deepmf.regularizers import MinVolume
 
 if TYPE_CHECKING:
@@ -85,7 +86,7 @@ def score(task: Task) -> list[Score]:
 
 
 def run(
-    folder: Folder,
+    folder: Path,
     runs: int = 25,
     sweeps: int = 500,
     seed: int = 0,
@@ -93,11 +94,11 @@ def run(
     progress: Progress | None = None,
 ) -> str:
     """The whole experiment; returns its summary in Markdown."""
-    folder.configuration("synthetic", {"runs": runs, "sweeps": sweeps, "seed": seed})
+    write_configuration(folder, "synthetic", {"runs": runs, "sweeps": sweeps, "seed": seed})
     tasks = [Task(v, e, k, sweeps, seed) for v in VARIANTS for e in NOISE for k in range(runs)]
     scores = [s for batch in in_parallel(score, tasks, jobs, progress) for s in batch]
-    folder.table("scores", Score._fields, scores)
-    folder.figure("setting", draw_setting())
+    write_table(folder, "scores", Score._fields, scores)
+    save_figure(draw_setting(), folder, "setting")
     parts = []
     for variant in VARIANTS:
         for layer in (1, 2):
@@ -105,13 +106,13 @@ def run(
             rows = list(summary(chosen))
             name = f"{variant}-layer-{layer}"
             labels = [label for label in MODELS if any(s.model == label for s in chosen)]
-            table = folder.table(name, ["noise", *labels], rows)
-            folder.figure(name, draw_scores(chosen, labels, f"{variant}, layer {layer}"))
+            table = write_table(folder, name, ["noise", *labels], rows)
+            save_figure(draw_scores(chosen, labels, f"{variant}, layer {layer}"), folder, name)
             parts.append(
                 f"### MRSA, {variant}, layer {layer} (mean ± std over {runs} runs)\n\n{table}"
             )
     text = "\n".join(parts)
-    folder.text("summary.md", text)
+    (folder / "summary.md").write_text(text, encoding="utf-8")
     return text
 
 

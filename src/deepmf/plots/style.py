@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
@@ -39,6 +40,12 @@ def new_figure(width: float, height: float) -> Figure:
             "Pictures need Matplotlib, which is not installed: pip install 'deepmf[plots]'."
         ) from None
     return JournalFigure(figsize=(width, height), layout="constrained")
+
+
+def save_figure(figure: Figure, folder: Path, name: str) -> None:
+    """Write a figure as PDF and as PNG; equal figures give equal files."""
+    figure.savefig(folder / f"{name}.pdf", metadata={"CreationDate": None})
+    figure.savefig(folder / f"{name}.png", dpi=150)
 
 
 def color(k: int) -> str:

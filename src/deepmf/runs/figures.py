@@ -18,6 +18,7 @@ from deepmf.plots import (
     plot_spectra,
     plot_words,
 )
+from deepmf.plots.style import save_figure
 from deepmf.runs.run import Run
 
 if TYPE_CHECKING:
@@ -28,8 +29,7 @@ def draw_figures(folder: Path, run: Run, prefix: str = "") -> int:
     """Save each figure as PDF and PNG; how many there are."""
     count = 0
     for name, figure in figures(run):
-        figure.savefig(folder / f"{prefix}{name}.pdf", metadata={"CreationDate": None})
-        figure.savefig(folder / f"{prefix}{name}.png", dpi=150)
+        save_figure(figure, folder, f"{prefix}{name}")
         count += 1
     return count
 

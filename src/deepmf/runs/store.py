@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import shutil
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 
 from deepmf._utils.atomic_files import UNREADABLE
 from deepmf._utils.safe_archives import load_npy, load_npz
+from deepmf._utils.text_tables import write_csv
 from deepmf.data.dataset import Truth
 from deepmf.factorization import Factorization
 from deepmf.io import FORMATS
@@ -132,7 +132,7 @@ def _write_tables(folder: Path, run: Run) -> None:
     head = ["sweep", "objective", "seconds"]
     head += [f"squared_{kind}_error_{layer}" for kind in ("data", "layer") for layer in layers]
     values = np.column_stack([h.objective, h.time, h.data_errors, h.layer_errors]).tolist()
-    write_table(folder / "history.csv", head, ([k, *row] for k, row in enumerate(values)))
+    write_csv(folder / "history.csv", head, ([k, *row] for k, row in enumerate(values)))
 
     labels: dict[str, Sequence[Any]] = {}
     if layout.bands is not None:
@@ -147,20 +147,12 @@ def _write_tables(folder: Path, run: Run) -> None:
         W, unit = view.components, "" if view.unmixed is None else " (data units)"
         rows = ([*label, *values] for *label, values in zip(*labels.values(), W.tolist()))
         head = [*labels, *(f"{name}{unit}" for name in names)]
-        write_table(folder / f"components-layer-{layer}.csv", head, rows)
+        write_csv(folder / f"components-layer-{layer}.csv", head, rows)
         if layer > 1:
             shares = zip(names, f.links(layer).tolist())
             table = folder / f"links-layer-{layer}.csv"
             upper = run.names[layer - 2]
-            write_table(table, ["share of, in", *upper], ([name, *row] for name, row in shares))
-
-
-def write_table(path: Path, head: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-    """A CSV file."""
-    with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(head)
-        writer.writerows(rows)
+            write_csv(table, ["share of, in", *upper], ([name, *row] for name, row in shares))
 
 
 def write_samples(folder: Path, run: Run) -> None:

@@ -21,11 +21,11 @@ from deepmf import (
     GroupedSparse,
     LayerCentric,
     MinVolume,
-    checkpoint,
     factorize,
-    files,
 )
+from deepmf._utils import atomic_files
 from deepmf.data.on_disk import Stored
+from deepmf.fitting import checkpoint
 from deepmf.fitting.fit import InterruptedWarning
 
 
@@ -441,7 +441,7 @@ def test_full_disk_does_not_end_the_fit(tmp_path, monkeypatch):
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patched:
-        patched.setattr(files.os, "fsync", full)
+        patched.setattr(atomic_files.os, "fsync", full)
         with pytest.warns(UserWarning, match=r"could not be written \(No space left on device\)"):
             left_by_a_stop(path, sweeps=2)
     assert path.read_bytes() == before

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import threading
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +22,7 @@ from deepmf import (
     GroupedSparse,
     LayerCentric,
     MinVolume,
+    Ridge,
     factorize,
 )
 from deepmf._utils import atomic_files
@@ -247,19 +249,20 @@ def test_interrupted(case, tmp_path):
 
 def test_interrupted_while_layers_are_added(tmp_path):
     """The rest of the layers is started, so that the result is whole."""
-    begun = []
 
     def start(panels, rank, rng):
-        begun.append(rank)
-        if len(begun) == 2:
+        start.begun.append(rank)
+        if len(start.begun) == 2:
             signal.raise_signal(signal.SIGINT)
         return panels.columns(range(rank))
+
+    start.begun = []  # an attribute, as other values in its closure would make it another start
 
     settings = {**SWEEPS, "init": start, "augment": 3, "checkpoint": tmp_path / "c"}
     with pytest.warns(InterruptedWarning):
         f = factorize(X, [4, 3, 2], **settings)
-    assert (f.stop_reason, begun, f.n_iter) == ("interrupted", [4, 3, 2], 0)
-    begun[:] = [0] * 5
+    assert (f.stop_reason, start.begun, f.n_iter) == ("interrupted", [4, 3, 2], 0)
+    start.begun = [0] * 5
     g = factorize(X, [4, 3, 2], **settings)
     same(g, factorize(X, [4, 3, 2], **{**settings, "checkpoint": None}))
 
@@ -324,6 +327,13 @@ def refusal(path, A=X, ranks=(4, 2), **settings):
     return said
 
 
+def swapped(A, i, j):
+    """A with two of its columns exchanged."""
+    order = np.arange(A.shape[1])
+    order[[i, j]] = j, i
+    return A[:, order]
+
+
 @pytest.mark.parametrize(
     ("settings", "what"),
     [
@@ -347,6 +357,8 @@ def refusal(path, A=X, ranks=(4, 2), **settings):
         ({"A": data(seed=1)}, "X's squared norm"),
         ({"A": X[:, ::-1]}, "X's columns"),
         ({"A": X + 1e-6 * (np.arange(60) == 8)}, "X's squared norm"),
+        ({"A": swapped(X, 1, 6)}, "X's digest"),
+        ({"A": np.nextafter(X, np.where(np.arange(60) == 6, 2, X))}, "X's digest"),
     ],
 )
 def test_another_fit_is_refused(settings, what, tmp_path):
@@ -364,6 +376,236 @@ def test_given_starts_are_told_apart(tmp_path):
     path = left_by_a_stop(tmp_path / "c", init=(Ws, Hs))
     Ws[1] = Ws[1] + 1e-9
     assert "init" in refusal(path, init=(Ws, Hs))
+
+
+def test_columns_of_one_norm_are_told_apart(tmp_path):
+    """Neither norms nor sums differ, and X is what counts or one-hot codes often are."""
+    Y = np.tile(np.eye(9), (1, 7))[:, :60] + 0.1
+    path = left_by_a_stop(tmp_path / "c", A=Y, init="random")
+    assert "X's digest" in refusal(path, A=swapped(Y, 1, 2), init="random")
+
+
+@pytest.mark.parametrize("kind", ["boolean", "fractions", "NaN"])
+def test_other_weights_are_refused(kind, tmp_path):
+    """Rows are constant, so that masks of one size give X the same norm and the same filling."""
+    Y = np.outer(np.arange(1.0, 10), np.ones(60))
+    V = np.ones((9, 60), bool)
+    V[4, 7] = False
+    other = swapped(V, 7, 8)
+    given = {"init": "random", "weights": V}
+    if kind == "fractions":
+        V, other = 0.5 + 0.5 * V, 0.5 + 0.5 * other
+    if kind == "NaN":
+        path = left_by_a_stop(tmp_path / "c", np.where(V, Y, np.nan), **given | OBSERVED)
+        said = refusal(path, np.where(other, Y, np.nan), **given | OBSERVED)
+    else:
+        path = left_by_a_stop(tmp_path / "c", Y, **given | {"weights": V})
+        said = refusal(path, Y, **given | {"weights": other})
+    assert "digest" in said
+
+
+OBSERVED = {"weights": "observed"}
+
+
+# --- a start of one's own -------------------------------------------------------------------------
+
+
+FACTOR = 1.0
+
+
+def picking(first, scale=1.0):
+    return lambda panels, rank, rng: scale * panels.columns(range(first, first + rank))
+
+
+def scaled(panels, rank, rng, scale=1.0):
+    return scale * panels.columns(range(rank))
+
+
+def with_a_global(panels, rank, rng):
+    return FACTOR * panels.columns(range(rank))
+
+
+class Picking:
+    def __init__(self, first):
+        self.first = first
+
+    def __call__(self, panels, rank, rng):
+        return panels.columns(self.first)[:, :rank]
+
+    def pick(self, panels, rank, rng):
+        return self(panels, rank, rng)
+
+
+STARTS = {
+    "closure": (picking(0), picking(2)),
+    "array in a closure": (picking(0, X[0, 0]), picking(0, X[0, 1])),
+    "code": (lambda p, r, g: p.columns(range(r)), lambda p, r, g: p.columns(range(1, r + 1))),
+    "default": (
+        lambda p, r, g, first=0: p.columns(range(first, first + r)),
+        lambda p, r, g, first=1: p.columns(range(first, first + r)),
+    ),
+    "partial": (partial(scaled, scale=1.0), partial(scaled, scale=2.0)),
+    "instance": (Picking([0, 1, 2, 3]), Picking([0, 1, 2, 4])),
+    "method": (Picking([0, 1, 2, 3]).pick, Picking([0, 1, 2, 4]).pick),
+}
+
+
+@pytest.mark.parametrize("case", STARTS)
+def test_another_start_of_one_name_is_refused(case, tmp_path):
+    first, second = STARTS[case]
+    path = left_by_a_stop(tmp_path / "c", init=first)
+    assert "init's digest" in refusal(path, init=second)
+    whole = factorize(X, [4, 2], **SWEEPS, init=first)
+    same(factorize(X, [4, 2], **SWEEPS, init=first, checkpoint=path), whole)
+
+
+def test_a_global_that_a_start_uses_is_part_of_it(tmp_path, monkeypatch):
+    path = left_by_a_stop(tmp_path / "c", init=with_a_global)
+    monkeypatch.setattr(sys.modules[__name__], "FACTOR", 2.0)
+    assert "init's digest" in refusal(path, init=with_a_global)
+
+
+def test_a_start_that_cannot_be_compared_is_announced(tmp_path):
+    rng = np.random.default_rng(0)
+
+    def start(panels, rank, _):
+        return panels.columns(range(rank)) + rng.random()
+
+    with pytest.warns(UserWarning, match="init holds a numpy.*Generator, which cannot"):
+        path = left_by_a_stop(tmp_path / "c", init=start)
+    rng = np.random.default_rng(1)
+    with pytest.warns(UserWarning, match="Delete the checkpoint when you change it"):
+        factorize(X, [4, 2], **SWEEPS, init=start, checkpoint=path)
+
+
+class Pulled(Ridge):
+    """A regularizer with a function for a parameter."""
+
+    def __init__(self, weight=0.01, relative=True, pull=None):
+        super().__init__(weight, relative)
+        self.pull = pull
+
+
+def test_a_function_in_a_setting_is_compared(tmp_path):
+    path = left_by_a_stop(tmp_path / "c", regularizer_W=Pulled(pull=lambda M: M))
+    assert "settings' digest" in refusal(path, regularizer_W=Pulled(pull=lambda M: 2 * M))
+
+
+# --- versions -------------------------------------------------------------------------------------
+
+
+def rewritten(path, change):
+    """The file with its content changed by a function."""
+    with np.load(path) as file:
+        members = dict(file)
+    content = json.loads(str(members["content"]))
+    change(content, members)
+    with path.open("wb") as file:
+        np.savez(file, **{**members, "content": np.array(json.dumps(content))})
+
+
+def test_another_version_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(checkpoint, "__version__", "0.0.9")
+    path = left_by_a_stop(tmp_path / "c")
+    monkeypatch.undo()
+    rewritten(path, lambda content, members: content["moment"].update(unheard_of=1))
+    said = refusal(path)
+    assert "was written by deepmf 0.0.9, but this is deepmf" in said
+    assert "finish the fit with deepmf 0.0.9, or delete it" in said
+
+
+def old_data():
+    rng = np.random.default_rng(0)
+    A = (rng.random((12, 5)) ** 3 @ rng.random((5, 40)) + 0.05 * rng.random((12, 40))).round(6)
+    rng.random((12, 5)), rng.random((5, 7))
+    return A, np.where(rng.random(A.shape) > 0.1, A, np.nan)
+
+
+OLD_X, OLD_OBSERVED = old_data()
+OLD_GIVEN = [OLD_X[:, :4] + 1, OLD_X[:, :2] + 1], [OLD_X[:4] + 1, OLD_X[:2, :4] + 1]
+OLD = {
+    "layer-centric": ([4, 3, 2], {}, 8, 0.6459866536712444),
+    "multilayer": ([4, 3, 2], {"model": "multilayer"}, 20, 0.45764680915998457),
+    "data-centric": ([4, 2], {"model": "data-centric", "init": "random"}, 8, 2.6268328916035557),
+    "augment": ([4, 3, 2], {"augment": 3}, 12, 0.4593484684443064),
+    "starts": (
+        [4, 2],
+        {"init": ["random", "snpa", "random"], "constraint_W": "nonnegative"},
+        20,
+        1.2497594134179963,
+    ),
+    "missing": ([4, 2], {**OBSERVED, "solver": "hals"}, 8, 1.725285500900165),
+    "given": ([4, 2], {"constraint_W": "nonnegative", "init": OLD_GIVEN}, 8, 10.557172721804614),
+}
+"""Ranks, settings, sweeps that are left to do, and the objective in the end."""
+
+
+@pytest.fixture
+def old(request, tmp_path):
+    """A copy of a checkpoint of the first version, and the call that it belongs to."""
+    ranks, settings, left, objective = OLD[request.param]
+    kept = Path(__file__).parent / "data" / "checkpoints-0.1.0" / request.param
+    path = tmp_path / "old"
+    path.write_bytes(kept.read_bytes())
+    A = OLD_OBSERVED if request.param == "missing" else OLD_X
+    settings = {"max_iter": 12, "tol": 0, "random_state": 3, **settings, "checkpoint": path}
+    return A, {"ranks": ranks, **settings}, left, objective
+
+
+@pytest.mark.parametrize("old", OLD, indirect=True)
+def test_resumes_from_checkpoints_without_a_version(old):
+    A, settings, left, objective = old
+    sweeps = []
+    f = factorize(A, **settings, callbacks=lambda p: sweeps.append(p.sweep))
+    assert len(sweeps) == left
+    assert f.history.objective[-1] == pytest.approx(objective, rel=1e-9)
+
+
+@pytest.mark.parametrize("old", ["layer-centric"], indirect=True)
+def test_checkpoints_without_a_version_are_compared_by_what_they_have(old):
+    A, settings, *_ = old
+    with pytest.raises(ValueError, match="X's columns"):
+        factorize(A[:, ::-1], **settings)
+    with pytest.raises(ValueError, match="with init"):
+        factorize(A, **settings, init="random")
+
+
+# --- NaN ------------------------------------------------------------------------------------------
+
+
+def spoil(number):
+    def change(content, members):
+        name = next(name for name, M in members.items() if M.dtype.kind == "f" and M.size > 100)
+        members[name].flat[7] = number
+
+    return change
+
+
+def spoil_a_row(content, members):
+    content["moment"]["stages"][0]["rows"][1]["objective"] = float("nan")
+
+
+@pytest.mark.parametrize("change", [spoil(np.nan), spoil(np.inf), spoil_a_row])
+def test_a_checkpoint_with_numbers_that_are_not_finite_is_refused(change, tmp_path):
+    path = left_by_a_stop(tmp_path / "c")
+    rewritten(path, change)
+    said = refusal(path)
+    assert "holds NaN or infinite numbers" in said
+    assert "delete it to begin anew" in said
+
+
+def test_starts_after_one_that_diverged_resume(tmp_path):
+    """Its numbers may be anything; it is not the best one."""
+    path = left_by_a_stop(tmp_path / "c", sweeps=9, init=["random", "random"])
+
+    def diverged(content, members):
+        best = content["moment"]["best"]
+        best["stop_reason"] = "diverged"
+        members[f"array{best['history']['objective']['@array']}"][-1] = np.nan
+
+    rewritten(path, diverged)
+    f = factorize(X, [4, 2], **SWEEPS, init=["random", "random"], checkpoint=path)
+    assert f.start == 1
 
 
 def test_limits_may_change(tmp_path):

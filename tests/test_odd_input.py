@@ -242,6 +242,7 @@ ODD_SETTINGS = {
 }
 
 
+@pytest.mark.filterwarnings("ignore:The fit diverged")
 @pytest.mark.parametrize("settings", ODD_SETTINGS.values(), ids=ODD_SETTINGS)
 @pytest.mark.parametrize("data", DEGENERATE.values(), ids=DEGENERATE)
 @pytest.mark.filterwarnings("ignore:The first rank")
@@ -321,6 +322,7 @@ def test_depth_five(model, dtype):
     assert f.depth == 5
 
 
+@pytest.mark.filterwarnings("ignore:The fit diverged")
 @pytest.mark.parametrize("settings", [{}, {"constraint_W": "simplex"}], ids=["plain", "simplex"])
 @pytest.mark.parametrize("init", ["hierarchical", "random"])
 def test_trigeorgis_deep_and_long_does_not_overflow(init, settings):

@@ -38,7 +38,7 @@ class Case:
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("error", RuntimeWarning)
-                warnings.filterwarnings("ignore", "The first rank")
+                warnings.filterwarnings("ignore", "The first rank|The fit diverged")
                 return factorize(
                     self.X if X is None else X, self.ranks, **{**self.settings, **more}
                 )

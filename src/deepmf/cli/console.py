@@ -63,7 +63,7 @@ def sentences() -> Iterator[None]:
             stop("There is no space left on the disk; nothing was written.")
         known = error.strerror is not None and error.filename is not None
         stop(f"{error.strerror}: {str(error.filename)!r}." if known else str(error))
-    except (ValueError, TypeError, ImportError) as error:
+    except (ValueError, TypeError, ImportError, FloatingPointError) as error:
         stop(str(error))
     except OverflowError as error:
         stop(f"A number is too large to work with ({error}); nothing was written.")

@@ -1,8 +1,9 @@
-"""What a fit must remember, in a file, so that it goes on after a stop or a kill."""
+"""Checkpoint files, from which a fit that was stopped or killed resumes."""
 
 from __future__ import annotations
 
 import json
+import math
 import os
 import time
 from collections.abc import Mapping, Sequence
@@ -15,27 +16,30 @@ from numpy.typing import NDArray
 
 from deepmf._utils.atomic_files import UNREADABLE, write_whole
 from deepmf._utils.safe_archives import load_npz
+from deepmf._utils.version import __version__
 from deepmf._utils.warnings import warn
 from deepmf.core.parameters import check_number
 
 _FORMAT = "deepmf checkpoint 1"
 _ARRAY, _RECORD = "@array", "@record"
+_AWAY = "delete it to begin anew, or give another path."
 
 
 class Checkpoint:
-    """A file that is written every so often during a fit, and from which the same fit goes on.
+    """A file that is written at intervals during a fit, and from which the same fit resumes.
 
-    It is replaced as a whole, so that whenever a process is killed there is the last one or the
-    one before. It knows the data and the settings it belongs to, and no other fit goes on from it.
+    It is replaced atomically, so that a kill at any moment leaves the last one or the one before.
+    It records the data, the settings and the version of deepmf it belongs to, and refuses any
+    other.
 
     Parameters
     ----------
     path : path
         The file.
     interval : float
-        Seconds between two of them; 0: after every sweep.
+        Seconds between two writes; 0: after every sweep.
     keep : bool
-        Whether it stays where the fit is done; it is for the caller then to `remove` it, once the
+        Whether the file stays after the fit is done; the caller then calls `remove`, once the
         results are safe.
 
     Examples
@@ -72,7 +76,7 @@ class Checkpoint:
             ) from None
 
     def bind(self, owner: Mapping[str, Any]) -> None:
-        """Say whose it is: plain data by name. Refuse a place that cannot be written to."""
+        """Set the `fingerprint` of the fit, and refuse a path that cannot be written to."""
         folder = self.path.absolute().parent
         if not folder.is_dir():
             raise FileNotFoundError(
@@ -96,13 +100,18 @@ class Checkpoint:
         return time.perf_counter() - self._last >= self.interval
 
     def save(self, moment: Any) -> None:
-        """Replace the file; where that fails, warn and leave the last one.
+        """Replace the file; if that fails, warn and leave the last one.
 
         ``moment`` may hold dicts with text for keys, lists, tuples (which become lists), numbers,
         arrays, dataclasses and named tuples.
         """
         arrays: list[NDArray] = []
-        content = {"format": _FORMAT, "owner": self._owner, "moment": _packed(moment, arrays)}
+        content = {
+            "format": _FORMAT,
+            "version": __version__,
+            "owner": self._owner,
+            "moment": _packed(moment, arrays),
+        }
         members = {f"array{k}": M for k, M in enumerate(arrays)}
         members["content"] = np.array(json.dumps(content))
         try:
@@ -110,42 +119,65 @@ class Checkpoint:
         except OSError as error:
             warn(
                 f"The checkpoint {str(self.path)!r} could not be written "
-                f"({error.strerror or error}); the fit goes on, and the last one stays."
+                f"({error.strerror or error}); the fit continues, and the last one stays."
             )
         self._last = time.perf_counter()
 
     def load(self, records: Sequence[type]) -> Any:
         """What `save` was given, with these dataclasses and named tuples; None without a file."""
-        name = str(self.path)
         try:
             arrays = load_npz(self.path)
             content = json.loads(str(arrays["content"]))
             if content["format"] != _FORMAT:
                 raise ValueError("format")
-            owner = content["owner"]
-            known = {record.__name__: record for record in records}
-            moment = _unpacked(content["moment"], arrays, known)
+            owner, packed = dict(content["owner"]), dict(content["moment"])
         except FileNotFoundError:
             return None
         except PermissionError:
-            raise PermissionError(f"The checkpoint {name!r} cannot be read.") from None
+            raise PermissionError(f"The checkpoint {str(self.path)!r} cannot be read.") from None
         except UNREADABLE as error:
+            raise self._damaged(error) from None
+        self._check_owner(owner, content.get("version"))
+        try:
+            spoiled = [name for name, value in packed.items() if not _finite(value, arrays)]
+            moment = _unpacked(packed, arrays, {record.__name__: record for record in records})
+        except UNREADABLE as error:
+            raise self._damaged(error) from None
+        if spoiled:
             raise ValueError(
-                f"{name!r} is not a whole checkpoint of this version of deepmf "
-                f"({type(error).__name__}); delete it to begin anew, or give another path."
-            ) from None
-        for what in {**self._owner, **owner}:
+                f"The checkpoint {str(self.path)!r} holds NaN or infinite numbers (in its "
+                f"{spoiled[0]}): it is damaged, or its fit had failed; {_AWAY}"
+            )
+        return moment
+
+    def _damaged(self, error: BaseException) -> ValueError:
+        return ValueError(
+            f"{str(self.path)!r} is not a whole checkpoint of this version of deepmf "
+            f"({type(error).__name__}); {_AWAY}"
+        )
+
+    def _check_owner(self, owner: Mapping[str, Any], version: str | None) -> None:
+        """Refuse the checkpoint of another version, of other data or of other settings.
+
+        The first checkpoints name no version and have fewer entries, which must agree.
+        """
+        name = str(self.path)
+        if version not in (None, __version__):
+            raise ValueError(
+                f"The checkpoint {name!r} was written by deepmf {version}, but this is deepmf "
+                f"{__version__}, whose sweeps may differ: finish the fit with deepmf {version}, "
+                f"or {_AWAY}"
+            )
+        for what in owner if version is None else {**self._owner, **owner}:
             if owner.get(what) != self._owner.get(what):
                 raise ValueError(
                     f"The checkpoint {name!r} belongs to another fit, with {what} "
                     f"{_short(owner.get(what))} where this one has "
-                    f"{_short(self._owner.get(what))}; delete it to begin anew, or give another "
-                    f"path."
+                    f"{_short(self._owner.get(what))}; {_AWAY}"
                 )
-        return moment
 
     def done(self) -> None:
-        """The fit has ended by itself: the next one begins anew."""
+        """Remove the file of a fit that has ended by itself, unless it is to be kept."""
         if not self.keep:
             self.remove()
 
@@ -155,7 +187,7 @@ class Checkpoint:
         self._clear()
 
     def _clear(self) -> None:
-        """Delete what killed processes have left of files they were writing."""
+        """Delete the partial files of processes that were killed while writing."""
         for part in self.path.absolute().parent.glob(f".{self.path.name}.*.part"):
             part.unlink(missing_ok=True)
 
@@ -169,7 +201,7 @@ def _short(value: Any) -> str:
 
 
 def _packed(value: Any, arrays: list[NDArray]) -> Any:
-    """As JSON has it, with arrays by their number."""
+    """A value as JSON data; arrays are added to the list and replaced by their index."""
     if isinstance(value, np.ndarray):
         arrays.append(value)
         return {_ARRAY: len(arrays) - 1}
@@ -199,3 +231,19 @@ def _unpacked(value: Any, arrays: Mapping[str, NDArray], records: Mapping[str, t
         name: _unpacked(part, arrays, records) for name, part in value.items() if name != _RECORD
     }
     return records[value[_RECORD]](**parts) if _RECORD in value else parts
+
+
+def _finite(value: Any, arrays: Mapping[str, NDArray]) -> bool:
+    """Whether all numbers of a packed value are finite, those of a fit that diverged apart."""
+    if isinstance(value, float):
+        return math.isfinite(value)
+    if isinstance(value, list):
+        return all(_finite(part, arrays) for part in value)
+    if not isinstance(value, dict):
+        return True
+    if _ARRAY in value:
+        M = arrays[f"array{value[_ARRAY]}"]
+        return M.dtype.kind != "f" or bool(np.isfinite(M).all())
+    if "diverged" in (value.get("stop_reason"), value.get("reason")):
+        return True
+    return all(_finite(part, arrays) for part in value.values())

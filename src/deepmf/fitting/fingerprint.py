@@ -1,4 +1,4 @@
-"""What tells one fit from another: its data and its settings."""
+"""The identity of a fit: its data and the settings that decide where its sweeps lead."""
 
 from __future__ import annotations
 
@@ -9,13 +9,18 @@ from typing import Any
 
 import numpy as np
 
+from deepmf._utils.digests import digest, qualified_name
+from deepmf._utils.warnings import warn
 from deepmf.data.panels import Panels
 from deepmf.fitting.add_layer import Given
 from deepmf.fitting.problem import Problem
 from deepmf.init import Start
 
 _SAMPLES = 16
-"""Columns of X that are looked at."""
+"""Columns of X whose bits are compared with those of checkpoints that have no digest of X."""
+
+_FORMER_NAMES = {"deepmf.fitting.registry._default_start": "deepmf.names._default_start"}
+"""Starts that have moved since the first checkpoints, which know them by their former names."""
 
 
 def fingerprint(
@@ -25,51 +30,74 @@ def fingerprint(
     random_state: Any,
     **settings: Any,
 ) -> dict[str, Any]:
-    """Plain data by name, the same for two fits only if one can go on where the other stopped.
+    """Plain data by name, equal for two fits only if one can resume where the other stopped.
 
-    Of X the shape, the type, ``||X||^2`` to ten digits and the bits of some columns; of the
-    settings all that decide where a sweep leads, not those that say when to stop.
+    X and its weights are read once, to the last bit of every column. Settings that only say when
+    to stop are left out.
     """
-    n = panels.shape[1]
+    n, weights = panels.shape[1], panels.weight_hashes()
     some = np.unique(np.linspace(0, n - 1, min(n, _SAMPLES)).astype(np.intp))
-    columns = np.ascontiguousarray(panels.columns(some), dtype=np.float64)
+    other: list[Any] = []
+    plain = {name: _plain(value, other) for name, value in {**problem.spec(), **settings}.items()}
     return {
         "X's shape": list(panels.shape),
         "X's type": str(panels.dtype),
-        "X's weights": None if panels.complete else "given",
+        "X's weights": None if weights is None else "given",
         "X's squared norm": f"{panels.norm2:.10g}",
-        "X's columns": _digest(columns),
-        **{name: _plain(value) for name, value in {**problem.spec(), **settings}.items()},
-        "init": [_start(start) for start in starts],
+        "X's columns": _bits(panels.columns(some)),
+        "X's digest": digest(panels.column_hashes()),
+        "weights' digest": None if weights is None else digest(weights),
+        **plain,
+        "settings' digest": _identity("A setting", other) if other else None,
+        "init": [_name(start) for start in starts],
+        "init's digest": [_start_digest(start) for start in starts],
         "random_state": int(random_state) if isinstance(random_state, Integral) else None,
     }
 
 
-def _start(start: Start | Given) -> str:
+def _name(start: Start | Given) -> str:
     if isinstance(start, Given):
-        return "given " + _digest(*start.W, *start.H)
-    return _name(start)
+        return "given " + _bits(*start.W, *start.H)
+    name = qualified_name(start)
+    return _FORMER_NAMES.get(name, name)
 
 
-def _name(thing: Any) -> str:
-    """Of a function or a class's instance, where it is from: the same in another process."""
-    named = thing if hasattr(thing, "__qualname__") else type(thing)
-    return f"{named.__module__}.{named.__qualname__}"
+def _start_digest(start: Start | Given) -> str | None:
+    """The code and the state of a user's own start; None for those that their name identifies."""
+    if isinstance(start, Given) or qualified_name(start).split(".")[0] == "deepmf":
+        return None
+    return _identity("init", start)
 
 
-def _plain(value: Any) -> Any:
-    """For JSON, which does not know what a user's own class may hold."""
+def _identity(what: str, value: Any) -> str:
+    unknown: set[str] = set()
+    found = digest(value, unknown=unknown)
+    if unknown:
+        warn(
+            f"{what} holds a {' and a '.join(sorted(unknown))}, which cannot be compared with "
+            f"that of a checkpoint: the fit resumes even if it has changed. Delete the checkpoint "
+            f"when you change it."
+        )
+    return found
+
+
+def _plain(value: Any, other: list[Any]) -> Any:
+    """A setting as JSON data; what JSON cannot hold is named, and added to ``other``."""
     if isinstance(value, np.generic):
         return value.item()
     if isinstance(value, dict):
-        return {str(key): _plain(part) for key, part in value.items()}
+        return {str(key): _plain(part, other) for key, part in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(part) for part in value]
-    return value if isinstance(value, str | int | float | None) else _name(value)
+        return [_plain(part, other) for part in value]
+    if isinstance(value, str | int | float | None):
+        return value
+    other.append(value)
+    return qualified_name(value)
 
 
-def _digest(*arrays: Any) -> str:
+def _bits(*matrices: Any) -> str:
+    """The digest of matrices' bits in float64, as the first checkpoints have it."""
     seen = hashlib.sha256()
-    for M in arrays:
-        seen.update(np.ascontiguousarray(M).tobytes())
+    for M in matrices:
+        seen.update(np.ascontiguousarray(M, dtype=np.float64).tobytes())
     return seen.hexdigest()[:16]

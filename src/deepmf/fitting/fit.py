@@ -20,7 +20,7 @@ from deepmf.data.panels import Panels
 from deepmf.fitting.add_layer import Given, add_layer
 from deepmf.fitting.checkpoint import Checkpoint
 from deepmf.fitting.extrapolation import Momentum
-from deepmf.fitting.history import History, Progress
+from deepmf.fitting.history import History, Progress, not_finite
 from deepmf.fitting.interrupt import Interruption
 from deepmf.fitting.problem import Problem, check_against_data
 from deepmf.fitting.sweep import Calibration, Sweep, first_coding, squared_errors
@@ -143,6 +143,8 @@ def fit(
         checkpoint.done()
     if best.stop_reason == "interrupted":
         _warn_interrupted(checkpoint)
+    if best.stop_reason == "diverged":
+        _warn_diverged(problem, best)
     if best.stop_reason == "max_iter" and control.tol > 0 and control.max_iter > 0:
         _warn_not_converged(problem, control)
     return best
@@ -323,10 +325,15 @@ class _Run:
     def _measure(self, sweep: Sweep, rows: list[Progress]) -> float:
         alone = len(sweep.layers) < len(self.problem.layers)
         errors = squared_errors(self.panels, self.state)
+        objective = sweep.objective(errors)
+        # An extrapolated sweep is undone; updates that share no loss may diverge.
+        excused = sweep.momentum or (rows and not sweep.loss.consistent)
+        if not np.isfinite(objective) and not excused:
+            raise not_finite(objective, len(rows), sweep.layers[0] + 1 if alone else None)
         rows.append(
             Progress(
                 sweep=len(rows),
-                objective=sweep.objective(errors),
+                objective=objective,
                 layer_errors=errors.layer / self.sizes[: self.state.depth],
                 data_errors=errors.data / self.panels.norm2,
                 time=clock() - self.began,
@@ -362,6 +369,17 @@ def _warn_interrupted(checkpoint: Checkpoint | None) -> None:
     warn(
         f"The fit was interrupted: these are the factors of its last whole sweep. {way}",
         InterruptedWarning,
+    )
+
+
+def _warn_diverged(problem: Problem, best: Fit) -> None:
+    from sklearn.exceptions import ConvergenceWarning  # imported late: scikit-learn loads slowly
+
+    warn(
+        f"The fit diverged after {len(best.history) - 1} sweeps, and its factors mean nothing: the "
+        f"updates of {problem.loss!r} share no loss that each of them decreases. Use "
+        f"model='layer-centric' or 'data-centric', another init, or fewer layers.",
+        ConvergenceWarning,
     )
 
 

@@ -75,3 +75,15 @@ class History:
     def to_dict(self) -> dict[str, Array]:
         """Columns by name."""
         return {f.name: getattr(self, f.name) for f in fields(self)}
+
+
+def not_finite(objective: float, sweep: int, layer: int | None) -> FloatingPointError:
+    """The error that ends a fit whose objective is NaN or infinite; ``layer``: fitted alone."""
+    where = "at the start" if sweep == 0 else f"after sweep {sweep}"
+    alone = "" if layer is None else f" of layer {layer}"
+    return FloatingPointError(
+        f"The objective is {objective} {where}{alone}, so the fit cannot continue. Likely causes: "
+        f"a model, constraint, regularizer or solver of your own that returns NaN or infinite "
+        f"numbers (deepmf.checks finds it), or numbers too large for their type (scale X to order "
+        f"1, lower the weights of regularizers, or pass X as float64)."
+    )

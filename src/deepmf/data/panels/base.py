@@ -10,11 +10,15 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from deepmf._utils.digests import column_hashes
 from deepmf.constraints.base import Constraint
 from deepmf.core.quadratic import Array, Quadratic
 from deepmf.core.state import DataProducts
 from deepmf.regularizers.base import Regularizer
 from deepmf.solvers import FastProjectedGradient, Solver
+
+_HASHED_ENTRIES = 1 << 20
+"""Entries of X that are hashed together."""
 
 
 @dataclass(frozen=True)
@@ -116,6 +120,18 @@ class Panels(ABC):
     def own(self, M: Any) -> Any:
         """A NumPy array, or what `get_codes` gave, as results hold it: of the data's kind."""
         return M.astype(self.dtype, copy=False)
+
+    # --- checkpoints -------------------------------------------------------------------------
+
+    def column_hashes(self) -> NDArray[np.uint64]:
+        """A hash of each column of X, see `deepmf._utils.digests`; by default from `columns`."""
+        n, width = self.shape[1], max(1, _HASHED_ENTRIES // self.shape[0])
+        parts = (np.arange(k, min(k + width, n)) for k in range(0, n, width))
+        return np.concatenate([column_hashes(self.columns(part)) for part in parts])
+
+    def weight_hashes(self) -> NDArray[np.uint64] | None:
+        """A hash of each column of the weights; None where every entry counts the same."""
+        return None
 
     # --- the starts --------------------------------------------------------------------------
 

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from deepmf._utils.digests import column_hashes
 from deepmf._utils.threads import do_in_threads, in_threads
 from deepmf.constraints.base import Constraint
 from deepmf.core.parameters import check_integer
@@ -250,6 +251,10 @@ class ColumnPanels(Panels):
         """See `Panels.undo`."""
         if self._before is not None:
             self._take(self._before)
+
+    def column_hashes(self) -> NDArray[np.uint64]:
+        """See `Panels.column_hashes`."""
+        return np.concatenate([column_hashes(P) for _, P in self._panels()])
 
     # --- the starts --------------------------------------------------------------------------
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from deepmf._utils.digests import column_hashes
 from deepmf._utils.threads import do_in_threads, in_threads
 from deepmf.core.quadratic import Array
 from deepmf.core.state import DataProducts
@@ -71,6 +72,17 @@ class ObservedPanels(DensePanels):
 
     def _products(self, coding: Coding) -> Products:
         return _FilledProducts(self.X, coding, self.dtype)
+
+    def column_hashes(self) -> NDArray[np.uint64]:
+        """See `Panels.column_hashes`; missing entries count as zeros."""
+        return np.concatenate([column_hashes(P.known) for P in self._seen()])
+
+    def weight_hashes(self) -> NDArray[np.uint64]:
+        """See `Panels.weight_hashes`."""
+        return np.concatenate([column_hashes(P.V) for P in self._seen()])
+
+    def _seen(self) -> Iterator[Seen]:
+        return (self.X.seen(cols.start, cols.stop) for cols in self._slices(self.width))
 
     def residuals2(self, bases: Sequence[Array]) -> Array:
         """See `Panels.residuals2`: sum V (X - B H_1)^2."""

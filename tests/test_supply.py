@@ -65,9 +65,9 @@ def test_the_minimal_requirements_are_the_lower_bounds():
 
 
 def test_the_page_has_the_lower_bounds():
-    needed = rows("What deepmf needs")
+    needed = rows("Required libraries")
     assert {name: oldest for name, oldest, _ in needed} == bounds(PROJECT["dependencies"])
-    extras = rows("What the extras need")
+    extras = rows("Optional libraries")
     said = {(extra, name): oldest.split()[0] for extra, name, oldest, _ in extras}
     assert said == {(e, name): low for e, lows in EXTRAS.items() for name, low in lows.items()}
     for *_, oldest, newest in needed + extras:

@@ -1,4 +1,4 @@
-"""How the site is built: make docs."""
+"""Sphinx configuration of the site (make docs)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Formulas as MathML, which browsers draw by themselves: the site needs no script and no network."""
+"""Formulas as MathML, which browsers render natively: the site needs no script and no network."""
 
 from __future__ import annotations
 
@@ -19,6 +19,6 @@ def _block(self: Any, node: nodes.math_block) -> None:
 
 
 def setup(app: Any) -> dict[str, bool]:
-    """Called by Sphinx."""
+    """Register the renderer with Sphinx."""
     app.add_html_math_renderer("mathml", (_inline, None), (_block, None))
     return {"parallel_read_safe": True, "parallel_write_safe": True}

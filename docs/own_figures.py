@@ -1,4 +1,4 @@
-"""Pictures of the gallery: pyplot does not know the figures that deepmf's own plots give."""
+"""Image scraper of the gallery: figures made by deepmf.plots are not known to pyplot."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _shown: list[Figure] = []
 
 
 def own_figures(block: object, variables: dict, gallery: dict) -> str:
-    """Save the figures that an example has named since the last block; its page shows them."""
+    """Save the figures that an example has assigned to names since the last block."""
     paths = []
     for value in variables["example_globals"].values():
         if isinstance(value, Figure) and not any(value is old for old in _shown):

@@ -1,4 +1,4 @@
-"""Strokes, then parts, of handwritten digits, with the scikit-learn estimator.
+"""Strokes and parts of handwritten digits, with the scikit-learn estimator.
 
 python examples/digits.py
 """
@@ -15,11 +15,12 @@ print(model.factorization_)
 print("codes in layer 2:", model.transform(X[:3]).round(1).tolist())
 
 strokes = model.links(2)[:, 0]
-print("the first stroke is", ", ".join(f"{s:.0%} of part {k + 1}" for k, s in enumerate(strokes)))
+shares = ", ".join(f"{s:.0%} part {k + 1}" for k, s in enumerate(strokes))
+print("the first stroke is made of", shares)
 
 search = GridSearchCV(
     DeepMF([16, 8], constraint_W="simplex", model=LayerCentric(), max_iter=50, tol=1e-3),
     {"model__lam": [0.1, 1.0, 10.0]},
     cv=2,
 ).fit(X)
-print("best weight of the deeper layer for held-out digits:", search.best_params_)
+print("best weight of the deeper layer on held-out digits:", search.best_params_)

@@ -1,4 +1,4 @@
-"""Signed data: semi-NMF in two layers, from factors of one's own.
+"""Signed data: semi-NMF with two layers, and a second fit that starts from given factors.
 
 python examples/semi_nmf.py
 """

@@ -54,7 +54,6 @@ before it in this list: at its top, inside a function, or by the name of a modul
 KNOWN = {
     ("constraints/fixed.py", "data"),
     ("constraints/fixed.py", "metrics.py"),
-    ("hierarchy/order.py", "factorization.py"),
     ("kernels/descent.py", "constraints"),
 }
 """Imports against the order that are still to be removed; nothing may be added."""

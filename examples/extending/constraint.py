@@ -1,4 +1,4 @@
-"""A constraint of your own: at most k entries of a column are not zero."""
+"""Your own constraint: at most k nonzero entries per column."""
 
 import numpy as np
 
@@ -8,7 +8,7 @@ from deepmf.datasets import simulated_scene
 
 
 class AtMost(Constraint):
-    """Nonnegative columns with at most k entries that are not zero."""
+    """Nonnegative columns with at most k nonzero entries."""
 
     separable = "columns"
     convex = False
@@ -29,4 +29,4 @@ check_constraint(AtMost(2))
 
 scene = simulated_scene(rows=32, cols=32)
 f = factorize(scene, ranks=[6, 3], constraint_H=[AtMost(2), None], init="snpa", tol=1e-3)
-print("materials in a pixel:", np.count_nonzero(f.H[0], axis=0).max())
+print("materials per pixel:", np.count_nonzero(f.H[0], axis=0).max())

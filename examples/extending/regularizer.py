@@ -1,4 +1,4 @@
-"""Regularisers of your own: one that is quadratic itself, and one that is not even convex."""
+"""Your own regularizers: a quadratic penalty and a concave one."""
 
 import numpy as np
 
@@ -8,7 +8,7 @@ from deepmf.datasets import simulated_scene
 
 
 class Smooth(Regularizer):
-    """1/2 ||D M||^2, D the differences between neighbouring rows: smooth spectra."""
+    """1/2 ||D M||^2, where D takes differences of neighboring rows: smooth spectra."""
 
     def value(self, M):
         return 0.5 * np.sum(np.diff(M, axis=0) ** 2)
@@ -21,7 +21,7 @@ class Smooth(Regularizer):
 class LogSum(Regularizer):
     """sum log(1 + M / eps) of a nonnegative M: sparser than l1, and concave.
 
-    A concave function lies below its tangent, which is linear: a quadratic without curvature.
+    A concave function lies below its tangent, a quadratic without curvature.
     """
 
     separable = True
@@ -48,4 +48,4 @@ for name, f in {
     "sparse codes": factorize(scene, **settings, regularizer_H=[LogSum(0.1), None]),
 }.items():
     rough = np.linalg.norm(np.diff(f.W[0], axis=0)) / np.linalg.norm(f.W[0])
-    print(f"{name}: roughness {rough:.3f}, codes that are zero {np.mean(f.H[0] == 0):.0%}")
+    print(f"{name}: roughness {rough:.3f}, zero codes {np.mean(f.H[0] == 0):.0%}")

@@ -1,4 +1,4 @@
-"""A solver of your own: blocks solved exactly, by the active sets of Lawson and Hanson."""
+"""Your own solver: exact updates by the active-set method of Lawson and Hanson."""
 
 import numpy as np
 from scipy.linalg import cholesky, solve_triangular
@@ -16,16 +16,16 @@ class Exact(Solver):
 
     def objection(self, constraint):
         if not isinstance(constraint, Nonnegative):
-            return "its active sets are for plain nonnegativity"
+            return "its active-set method supports nonnegativity only"
         return None
 
     def solve(self, q, constraint, M, max_iter, tol):
-        if q.T.column_separable and not q.column_separable:  # W: rows are apart
+        if q.T.column_separable and not q.column_separable:  # W: the rows are independent
             return self.solve(q.T, constraint, M.T, max_iter, tol).T
         ((A, B),) = q.terms if len(q.terms) == 1 else ((0.0, 1.0),)
         if not q.column_separable or np.ndim(A) == 0 or np.trace(A) == 0:
             return FastProjectedGradient().solve(q, constraint, M, max_iter, tol)
-        A = A * B  # B stands for a multiple of the identity
+        A = A * B  # B is a multiple of the identity
         R = cholesky(A + 1e-12 * np.trace(A) * np.eye(len(A)))
         targets = solve_triangular(R, np.broadcast_to(q.C, M.shape), trans="T")
         return np.column_stack([nnls(R, t)[0] for t in targets.T]).astype(M.dtype)

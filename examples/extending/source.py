@@ -1,4 +1,4 @@
-"""Data from a source of your own: anything that can give some of its columns."""
+"""Your own data source: any object that returns some of its columns."""
 
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -12,9 +12,9 @@ from deepmf.datasets import simulated_scene
 
 
 class SideBySide:
-    """Files of m x n_i numbers each, as one matrix of m x (n_1 + n_2 + ...): scenes of one sensor.
+    """Files with m x n_i numbers each, as one m x (n_1 + n_2 + ...) matrix: scenes of one sensor.
 
-    `Stored` asks for columns a, ..., b - 1 or for an increasing list of them.
+    `Stored` requests columns a, ..., b - 1 or an increasing list of columns.
     """
 
     def __init__(self, paths):

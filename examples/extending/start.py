@@ -1,4 +1,4 @@
-"""A start of your own: k-means of scikit-learn on a sample of the columns."""
+"""Your own start: k-means of scikit-learn on a sample of the columns."""
 
 import numpy as np
 from sklearn.cluster import KMeans
@@ -9,7 +9,7 @@ from deepmf.datasets import simulated_scene
 
 
 def by_kmeans(panels, rank, rng):
-    """Centres of clusters among at most 5000 columns."""
+    """Cluster centers of at most 5000 columns."""
     n = panels.shape[1]
     sample = np.sort(rng.choice(n, min(n, 5000), replace=False))
     clusters = KMeans(rank, n_init=3, random_state=int(rng.integers(2**31)))

@@ -2,9 +2,9 @@
 Why one loss matters
 ====================
 
-The deep model of Trigeorgis and others updates every factor by a loss of its own. Each update is
-right for its own, and the error of the whole goes up. With one loss for all, every sweep decreases
-it: that is what "consistent" means.
+The deep model of Trigeorgis et al. updates each factor for a different loss. Each update decreases
+its own loss, but the total error can increase. With one loss for all factors, every sweep decreases
+it: this is what "consistent" means.
 """
 
 import matplotlib.pyplot as plt
@@ -20,13 +20,13 @@ fits = {
 }
 
 # %%
-# The sum of both layers' data errors, sweep by sweep, from the same start.
+# Sum of the data errors of both layers after each sweep, from the same start.
 
 fig, ax = plt.subplots(figsize=(6, 3.4), layout="constrained")
 for (name, f), color in zip(fits.items(), ("C0", "C1")):
     total = f.history.data_errors.sum(axis=1)
     rises = int((total[1:] > total[:-1]).sum())
-    ax.semilogy(total, color=color, label=f"{name}: {rises} of {f.n_iter} sweeps go up")
+    ax.semilogy(total, color=color, label=f"{name}: {rises} increases in {f.n_iter} sweeps")
 ax.set(xlabel="sweep", ylabel="relative squared error, both layers")
 ax.legend(frameon=False)
 ax.spines[["top", "right"]].set_visible(False)

@@ -1,11 +1,11 @@
 """
-Parts of faces, and parts of parts
-==================================
+Parts of faces, and how they combine
+====================================
 
-Faces drawn by a few strokes: two kinds of eyes, brows, noses and mouths, mixed at random. The first
-layer finds the strokes; the second one, which must explain the faces by two components, finds what
-comes together: a smile with raised brows, a frown with low ones. The data-centric model is the one
-for that; a layer-centric one would look for strokes that look alike.
+Faces drawn with a few strokes: two types of eyes, brows, noses and mouths, mixed at random. The
+first layer finds the strokes. The second layer, which must approximate the faces with two
+components, finds the strokes that occur together: a smile with raised brows, a frown with low ones.
+This needs the data-centric model; a layer-centric model would group strokes that look alike.
 """
 
 import numpy as np
@@ -28,7 +28,7 @@ def arc(cy, bend):
 
 
 def both(cy, height, width):
-    """The same on the left and on the right."""
+    """Two ellipses, left and right."""
     return blob(cy, 6.5, height, width) + blob(cy, 16.5, height, width)
 
 
@@ -45,7 +45,7 @@ PARTS = {
 MOODS = np.array([[1, 0, 1, 0, 0.5, 0.5, 1, 0], [0, 1, 0, 1, 0.5, 0.5, 0, 1]])
 
 # %%
-# A face is in one of two moods, more or less, and every stroke has a strength of its own.
+# Each face is a mixture of two moods, and each stroke has its own strength.
 
 rng = np.random.default_rng(0)
 mood = rng.dirichlet([0.4, 0.4], 600)
@@ -60,7 +60,7 @@ f = factorize(
 print(f)
 
 # %%
-# Layer 1, the strokes; layer 2, two moods.
+# Layer 1: the strokes. Layer 2: the two moods.
 
 fig = plot_pictures(f, 1, image=(SIZE, SIZE))
 

@@ -2,9 +2,9 @@
 A hierarchy of materials
 ========================
 
-Flat NMF of a hyperspectral image gives a list of materials. A deep factorization also says what
-they have in common: here six materials of a simulated village merge into four, then two. Nothing
-but the image is given to the fit.
+Flat NMF of a hyperspectral image gives a list of materials. A deep factorization also finds what
+they have in common: here six materials of a simulated village merge into four, then two. The image
+is the only input of the fit.
 """
 
 from deepmf import MinVolume, factorize
@@ -17,18 +17,18 @@ f = factorize(scene, ranks=[6, 4, 2], regularizer_W=MinVolume(1), init="snpa", t
 print(f)
 
 # %%
-# The scene's truth is known at every layer: mean angle between true and found spectra, 0 to 100.
+# The true spectra of every layer are known: mean angle to the spectra found, from 0 to 100.
 
 for layer in (1, 2, 3):
     print(f"layer {layer}: {match(scene.W[layer - 1], f.basis(layer)).mean:.2f}")
 
 # %%
-# The layers as a graph: each component with its map, lines as wide as the share of a
-# material in the one below it.
+# The layers as a graph: each component with its map. The width of an arrow is the share of the
+# lower component in the upper one.
 
 fig = plot_hierarchy(f)
 
 # %%
-# Where the four materials of the second layer are.
+# Maps of the four materials of the second layer.
 
 fig = plot_maps(f, 2)

@@ -1,9 +1,9 @@
 """
-Minimum volume, or any triangle that fits
-=========================================
+Minimum volume
+==============
 
-Points on a plane are mixtures of three corners, none of them pure. Any triangle around them fits
-exactly; plain NMF takes one of many. The smallest one is the truth.
+Points in a plane are mixtures of three corners, and no point is pure. Every triangle around the
+points fits exactly, and plain NMF finds one of many. The smallest triangle has the true corners.
 """
 
 import matplotlib.pyplot as plt
@@ -26,11 +26,11 @@ fits = {
 }  # fmt: skip
 
 # %%
-# All on the plane of points that sum to one; angles to the true corners in the titles.
+# Everything in the plane of points that sum to one; the titles show the angle to the true corners.
 
 
 def flat(M):
-    """Points of the simplex in the plane."""
+    """Map points of the simplex to the plane."""
     M = M / M.sum(axis=0)
     return np.array([[0, 1, 0.5], [0, 0, np.sqrt(0.75)]]) @ M
 

@@ -2,8 +2,8 @@
 Missing data
 ============
 
-Half of an image's entries are lost, some bands almost wholly. The fit looks at the others only
-(``weights="observed"``) and gives back what was not there.
+Half of the entries of an image are missing, some bands almost completely. The fit uses the other
+entries only (``weights="observed"``) and reconstructs the missing ones.
 """
 
 import matplotlib.pyplot as plt
@@ -21,13 +21,13 @@ X = np.where(lost, np.nan, scene.X)
 f = factorize(X, ranks=[6, 3], weights="observed", tol=1e-4)
 filled = f.reconstruct(1)
 error = np.linalg.norm((filled - scene.X)[lost]) / np.linalg.norm(scene.X[lost])
-print(f"{lost.mean():.0%} lost, given back to {error:.1%}")
+print(f"{lost.mean():.0%} missing, reconstructed with a relative error of {error:.1%}")
 
 # %%
-# The band that lost most: what there was, what was observed, what the fit says.
+# The band with the most missing entries: truth, observed entries, reconstruction.
 
 band = int(lost.mean(axis=1).argmax())
-pictures = {"truth": scene.X[band], "observed": X[band], "given back": filled[band]}
+pictures = {"truth": scene.X[band], "observed": X[band], "reconstructed": filled[band]}
 fig, axes = plt.subplots(1, 3, figsize=(8, 3), layout="constrained")
 for ax, (title, values) in zip(axes, pictures.items()):
     ax.set_facecolor("0.85")

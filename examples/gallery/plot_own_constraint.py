@@ -1,9 +1,9 @@
 """
-A constraint of your own in 15 lines
-====================================
+Your own constraint in 15 lines
+===============================
 
-Spectra that rise and never fall: a projection is all it takes, and every model, start and kind of
-data works with it. The projection onto rising columns is isotonic regression.
+Spectra that never decrease: a projection is all you need to write, and every model, start and kind
+of data works with it. The projection onto nondecreasing columns is isotonic regression.
 """
 
 import matplotlib.pyplot as plt
@@ -14,7 +14,7 @@ from deepmf import Constraint, factorize
 
 
 class Rising(Constraint):
-    """Nonnegative columns that never fall."""
+    """Nonnegative columns that never decrease."""
 
     separable = "columns"
     nonnegative = True
@@ -41,4 +41,4 @@ for ax, title, f in zip(axes, ("nonnegative", "Rising()"), (plain, rising)):
     ax.plot(t, f.W[0], linewidth=1.5)
     ax.set(title=title, xlabel="t")
     ax.spines[["top", "right"]].set_visible(False)
-axes[0].set_ylabel("components (grey: truth)")
+axes[0].set_ylabel("components (gray: truth)")

@@ -2,8 +2,8 @@
 Sparse layers
 =============
 
-Grouped sparsity asks for an average over the components of a layer, so that one may be a dot and
-another a whole face. One number per layer says how local its components are.
+Grouped sparsity constrains the average over the components of a layer, so one component may be a
+dot and another a whole digit. One number per layer controls how local its components are.
 """
 
 import matplotlib.pyplot as plt
@@ -18,7 +18,7 @@ sets = [GroupedSparse(s) for s in asked]
 f = factorize(X, [24, 12, 6], model="data-centric", constraint_W=sets, random_state=0, tol=1e-4)
 
 # %%
-# Components of the three layers, the densest last.
+# Components of the three layers, from sparse to dense.
 
 fig, axes = plt.subplots(3, 1, figsize=(8, 4.2), layout="constrained")
 for layer, ax in enumerate(axes, start=1):
@@ -30,7 +30,7 @@ for layer, ax in enumerate(axes, start=1):
         ax.axvline(8 * k - 0.5, color="C0", linewidth=0.6)
     each = hoyer(W)
     ax.set_title(
-        f"layer {layer}: asked {asked[layer - 1]:.2f}, average {each.mean():.2f}, "
+        f"layer {layer}: required {asked[layer - 1]:.2f}, average {each.mean():.2f}, "
         f"from {each.min():.2f} to {each.max():.2f}",
         fontsize=10, loc="left",
     )  # fmt: skip

@@ -1,10 +1,10 @@
 """
-Past memory, past one machine: three lines
-==========================================
+Data larger than memory: Dask in three lines
+============================================
 
-A Dask array is fitted where it is: workers keep their columns of X and their codes, and only small
-matrices move. Here the "cluster" is this process; with a `dask.distributed.Client` it is yours. On
-a GPU it is ``factorize(X, ranks, device="cuda")``.
+A Dask array is fitted in place: workers keep their columns of X and their codes, and only small
+matrices are transferred. Here the cluster is this process; with a `dask.distributed.Client` it is
+your own. For a GPU, use ``factorize(X, ranks, device="cuda")``.
 """
 
 import dask.array as da
@@ -17,13 +17,13 @@ from deepmf.datasets import simulated_scene
 X = simulated_scene(rows=96, cols=96).X
 lazy = da.from_array(X, chunks=(X.shape[0], 2304))  # or da.from_zarr("scene.zarr")
 f = factorize(lazy, ranks=[6, 3], init="nndsvd", tol=1e-3)
-codes = f.codes(2)  # a Dask array: computed when asked for
+codes = f.codes(2)  # a lazy Dask array
 
 # %%
-# The same fit in memory gives the same factors, to rounding.
+# The same fit in memory gives the same factors up to rounding.
 
 g = factorize(X, ranks=[6, 3], init="nndsvd", tol=1e-3)
-print("largest difference of the codes:", float(abs(np.asarray(f.H[0]) - g.H[0]).max()))
+print("largest difference between the codes:", float(abs(np.asarray(f.H[0]) - g.H[0]).max()))
 
 # %%
 # Maps of the second layer, computed chunk by chunk.

@@ -1,9 +1,9 @@
 """
-Topics, and what topics are about
-=================================
+Topics and fields
+=================
 
-Documents made of the words of six topics, which belong to three fields. A sparse matrix of counts
-goes in; layer 1 gives topics, layer 2 fields, and the links say which topic belongs to which.
+Documents use the words of six topics, which belong to three fields. From a sparse matrix of counts,
+layer 1 finds the topics, layer 2 the fields, and the links show which topic belongs to which field.
 """
 
 import numpy as np
@@ -26,7 +26,7 @@ for common, special in FIELDS.items():
         words += [w for w in topics[-1] if w not in words]
 
 # %%
-# Each document mixes topics, mostly of one field; words are counted.
+# Each document mixes topics, mostly of one field; the data are word counts.
 
 rng = np.random.default_rng(0)
 beta = np.zeros((len(words), len(topics)))
@@ -51,7 +51,7 @@ f = factorize(
 print(f)
 
 # %%
-# The most telling words of each topic, then of each field.
+# The top words of each topic, then of each field.
 
 fig = plot_words(f, 1)
 

@@ -1,13 +1,13 @@
-# make demo   set up .venv, install, fit the simulated scene, leave a report in demo/
+# make demo   set up .venv, install, fit the simulated scene, write a report to demo/
 # make test   set up .venv, install, lint, type-check and run the tests
-# make lint   ruff and mypy alone
-# make docs   build the site, run its examples
-# make fuzz   damage files of every kind and read them, for a minute (FUZZ_SECONDS=600: for ten)
-# make soak   fuzz and draw fits at random for SOAK_MINUTES, ten if not said; writes soak.json
-# make test-minimal   the core tests on the oldest versions that pyproject.toml allows
-# make test-minimal-extras   the same for the extras: files, pictures, commands, clusters
-# make dist   the wheel and the source archive, the same byte for byte every time
-# make bench  time deepmf beside its peers, about ten minutes (make bench BENCH=--quick: a trial)
+# make lint   ruff and mypy only
+# make docs   build the site and run its examples
+# make fuzz   read randomly damaged files of every format, for one minute (FUZZ_SECONDS=600 for ten)
+# make soak   fuzz files and run random fits for SOAK_MINUTES (default 10); writes soak.json
+# make test-minimal   core tests with the oldest versions that pyproject.toml allows
+# make test-minimal-extras   tests of the extras (files, figures, commands, clusters) with their oldest versions
+# make dist   build the wheel and the source archive, byte-for-byte reproducible
+# make bench  compare deepmf with other libraries, about ten minutes (make bench BENCH=--quick to try it)
 
 PYTHON ?= python3
 VENV   := .venv
@@ -39,7 +39,7 @@ $(VENV)/.docs: $(VENV)/.ready
 	$(BIN)/python -m pip install --quiet --editable '.[docs]'
 	touch $@
 
-# The site, with examples run and warnings as errors: docs/_build/html/index.html
+# Builds the site, runs its examples and treats warnings as errors: docs/_build/html/index.html
 docs: $(VENV)/.docs
 	$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
 
@@ -52,7 +52,7 @@ fuzz: setup
 soak: setup
 	$(BIN)/python tests/soak.py --minutes $(SOAK_MINUTES)
 
-# What needs no other library than the five that deepmf itself needs.
+# Tests that need only the five required libraries.
 CORE := tests/conformance tests/init tests/properties $(addprefix tests/test_,fit.py bad_input.py \
 	factorization.py panels.py quadratic.py sweep.py threads.py vectors.py stored.py starts.py \
 	steps.py metrics.py momentum.py)
@@ -74,7 +74,7 @@ EXTRAS := $(addprefix tests/,io plots cli runs cluster test_containers.py)
 	.venv-minimal-extras/bin/python -m pip install --quiet pytest pytest-xdist hypothesis spectral --editable '.[all]'
 	touch $@
 
-# Old libraries have much to say about new ones that they use, and about a disk that is full.
+# Old libraries emit deprecation warnings about newer dependencies, and handle a full disk differently.
 test-minimal-extras: .venv-minimal-extras/.ready
 	.venv-minimal-extras/bin/python -m pytest -n 2 -q -W default -k 'not no_space_left' $(EXTRAS)
 
@@ -83,8 +83,8 @@ dist: setup
 	SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(BIN)/python -m hatchling build
 	cd dist && sha256sum *
 
-# Peers that cannot be installed are reported as not available. nn-fac asks for a tensorly of 2021
-# but works with the present one.
+# Libraries that cannot be installed are reported as not available. nn-fac requires a tensorly of 2021
+# but works with the current one.
 $(VENV)/.bench: $(VENV)/.ready
 	-$(BIN)/python -m pip install --quiet --editable '.[bench]'
 	-$(BIN)/python -m pip install --quiet --no-deps nn-fac==0.3.5
@@ -93,7 +93,7 @@ $(VENV)/.bench: $(VENV)/.ready
 bench: $(VENV)/.bench
 	$(BIN)/python -m benchmarks.run $(BENCH)
 
-# Code compiled by Numba, which does not notice a change in another file.
+# Deletes code compiled by Numba, which does not notice changes in other files.
 uncache:
 	find src -name '*.nb[ci]' -delete
 

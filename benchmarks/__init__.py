@@ -1,1 +1,1 @@
-"""Speed and memory beside peers and the machine's limits: ``python -m benchmarks.run``."""
+"""Benchmarks of speed and memory: ``python -m benchmarks.run``."""

@@ -1,4 +1,4 @@
-"""What checkpoints cost: the part of a fit's time that goes into them."""
+"""Cost of checkpoints as a fraction of the time of a fit."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from .sweeps import DEEP
 
 _SWEEPS = 20
 _DEFAULT = 60.0
-"""Seconds between two checkpoints unless users say otherwise."""
+"""Default interval between checkpoints, in seconds."""
 
 
 class _Timed(Checkpoint):
-    """A checkpoint after every sweep that knows how long each took."""
+    """Checkpoint after every sweep that records its own duration."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(path, interval=0, keep=True)
@@ -34,7 +34,7 @@ class _Timed(Checkpoint):
 
 @case("checkpoints", limit=300)
 def checkpoints(size: Size) -> Result:
-    """A save beside a sweep, both from the same fit, which makes one after each of 20 sweeps."""
+    """Compare the time of a save with that of a sweep, in one fit with a save after each sweep."""
     X = scene(size.pick(94249, 20_000))
     with tempfile.TemporaryDirectory() as folder:
         kept = _Timed(Path(folder) / "c")

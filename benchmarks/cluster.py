@@ -1,7 +1,7 @@
-"""Fits on a Dask cluster of this machine: what a sweep costs beside the same in memory, and moves.
+"""Fits on a local Dask cluster: overhead of a sweep compared with memory, and communication.
 
-python -m benchmarks.cluster             about five minutes; leaves results/cluster.md
-python -m benchmarks.cluster --quick     small sizes, to try the measures themselves
+python -m benchmarks.cluster             about five minutes; writes results/cluster.md
+python -m benchmarks.cluster --quick     small sizes, to test the benchmarks themselves
 """
 
 from __future__ import annotations
@@ -50,13 +50,13 @@ def data(m: int, n: int, dtype: type = np.float64) -> np.ndarray:
 
 
 def sweep_times(X: Any, ranks: list[int], sweeps: int) -> np.ndarray:
-    """Seconds of each sweep but the first, which may compile."""
+    """Seconds of each sweep except the first, which may compile."""
     f = factorize(X, ranks, max_iter=sweeps, **PLAIN)
     return np.diff(f.history.time)[1:]
 
 
 def overhead(quick: bool) -> list[str]:
-    """A sweep of small data beside the same in memory: the difference is the cluster's."""
+    """A sweep of small data on workers and in memory: the difference is the overhead."""
     lines = [
         "| m | n | r | in memory | 2 workers | overhead, median | smallest |",
         "|" + "---|" * 7,
@@ -79,7 +79,7 @@ def overhead(quick: bool) -> list[str]:
 
 
 def moved(quick: bool) -> list[str]:
-    """Bytes that client and scheduler write in a sweep; the latter forwards what workers send."""
+    """Bytes written by client and scheduler per sweep; the scheduler forwards what workers send."""
     lines = [
         "| m | r | n | bytes a sweep | over m r + r r float64 of both workers |",
         "|---" * 5 + "|",
@@ -112,7 +112,7 @@ def moved(quick: bool) -> list[str]:
 
 
 def speed(quick: bool) -> list[str]:
-    """A large fit on the two cores of this machine, threads of one process against workers."""
+    """A large fit on the two cores of this machine: threads of one process and workers."""
     m, n, r = 200, 20_000 if quick else 400_000, 10
     X = data(m, n, np.float32)
     lines = [f"{m} x {n} float32, r = {r}, {X.nbytes / 2**20:.0f} MiB", ""]
@@ -142,11 +142,11 @@ def speed(quick: bool) -> list[str]:
 
 
 def asking(quick: bool) -> list[str]:
-    """A sweep's call with little to do, for more and more workers, flat and along a tree.
+    """The call of a sweep with almost no work, for more and more workers, flat and along a tree.
 
-    All of them share this machine's cores, so the time of a call counts their work one after the
-    other. The CPU time is that of this process alone, with the client and the scheduler in it: what
-    remains here on a real cluster.
+    All workers share the cores of this machine, so the time of a call includes their work one after
+    the other. The CPU time is that of this process, which runs the client and the scheduler: the
+    part that remains on a real cluster.
     """
     m, r = 200, 10
     X = data(m, 64)
@@ -162,7 +162,7 @@ def asking(quick: bool) -> list[str]:
 
 
 def _asked(D: da.Array, fan: int, r: int, times: int) -> tuple[float, float]:
-    """Seconds and CPU seconds of a call that sends A and G and brings X H' and H H' back."""
+    """Seconds and CPU seconds of a call that sends A and G and returns X H' and H H'."""
     usual, pool._FAN = pool._FAN, fan
     try:
         asked = pool.Crew(D, np.dtype(float))
@@ -187,7 +187,7 @@ def _median(work: Callable[[], object], times: int) -> tuple[float, float]:
 
 
 def recovery(quick: bool) -> list[str]:
-    """A worker is ended in the middle of a fit: the time of the sweep in which it is replaced."""
+    """Time of the sweep in which a killed worker is replaced."""
     m, n, r = 200, 20_000 if quick else 200_000, 10
     X = da.random.default_rng(0).random((m, n), chunks=(m, n // 16))
     with workers(2) as client:
@@ -207,7 +207,7 @@ def recovery(quick: bool) -> list[str]:
 
 
 def larger(quick: bool) -> list[str]:
-    """A Zarr store that is larger than the memory of both workers together."""
+    """A Zarr store larger than the memory of both workers together."""
     m, n, r = 200, 200_000 if quick else 4_000_000, 10
     memory, width = 1 << 30, 20_000
     made = da.random.default_rng(0).random((m, n), chunks=(m, width), dtype=np.float32)

@@ -1,4 +1,4 @@
-"""Data like those that deepmf is for, of any size; real ones where DEEPMF_DATA has them."""
+"""Benchmark data of any size; real data if DEEPMF_DATA has them."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ BANDS, PIXELS, MATERIALS = 162, 94249, 6
 def scene(n: int = PIXELS, m: int = BANDS, seed: int = 0) -> Array:
     """``max(W A diag(b) + noise, 0)``, m x n: mixed pixels of six materials, 1 % noise.
 
-    W and A are Urban's published ones for 162 bands where DEEPMF_DATA has them (columns of A
-    repeated as needed), else spectra of the simulated scene and Dirichlet(0.3) fractions. The
+    For 162 bands, W and A are the published ground truth of Urban if DEEPMF_DATA has it (columns of
+    A repeated as needed), else spectra of the simulated scene and Dirichlet(0.3) fractions. The
     brightness b is uniform in [0.6, 1.4].
     """
     rng = np.random.default_rng(seed)
@@ -53,7 +53,7 @@ def _urban_truth() -> tuple[Array, Array] | tuple[None, None]:
 
 
 def faces() -> tuple[Array, str]:
-    """CBCL, 361 x 2429, or as many pictures of sparse parts, and which of the two."""
+    """CBCL, 361 x 2429, or images of sparse parts of the same shape; and the name of the source."""
     try:
         return load_cbcl().X, "CBCL"
     except FileNotFoundError:
@@ -65,11 +65,10 @@ def faces() -> tuple[Array, str]:
 
 
 def documents(m: int, n: int, density: float, topics: int = 100) -> sparse.csc_array:
-    """Counts of m words in n documents, a share ``density`` of them nonzero: low rank plus noise.
+    """Counts of m words in n documents, a fraction ``density`` nonzero: low rank plus noise.
 
-    Each document draws its words one by one: a topic from a mixture of its own (Dirichlet 0.1), a
-    word from the topic (Zipf's law, with an order of its own). As many are drawn as make about so
-    many different ones.
+    Each word of a document is drawn from a topic of its own mixture (Dirichlet 0.1); each topic
+    follows Zipf's law with its own order of words. The number of draws is adjusted to the density.
     """
     rng = np.random.default_rng(0)
     order = np.array([rng.permutation(m) for _ in range(topics)])

@@ -1,4 +1,4 @@
-"""The least time that one sweep could take on this machine."""
+"""Lower bound of the time of a sweep on this machine."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .measure import timed
 
 
 def read_rate(X: Array, threads: int) -> float:
-    """Bytes a second at which so many threads read X, each a part of it: the better of two ways."""
+    """Bytes per second at which threads read X, each a part of it: the faster of two methods."""
     parts = np.array_split(X.ravel(order="K"), threads)
     with threadpool_limits(1), ThreadPoolExecutor(threads) as pool:
         ways = [np.sum, lambda part: np.dot(part, part)]
@@ -22,7 +22,7 @@ def read_rate(X: Array, threads: int) -> float:
 
 
 def gemm_rate(threads: int, dtype: type = np.float64, size: int = 1536) -> float:
-    """Flops a second of a square matrix product by BLAS on so many threads."""
+    """Flops per second of a square BLAS matrix product on the given number of threads."""
     A = np.ones((size, size), dtype)
     with threadpool_limits(threads):
         return 2 * size**3 / timed(lambda: A @ A)
@@ -30,11 +30,11 @@ def gemm_rate(threads: int, dtype: type = np.float64, size: int = 1536) -> float
 
 @dataclass(frozen=True)
 class Floor:
-    """The least seconds for one single-layer sweep in float64.
+    """Lower bound of the time of a single-layer sweep in float64, in seconds.
 
-    Bytes: X read once, H_1 read and written once. Flops: G'X and X H' (2 m r each a column),
-    H H' (2 r^2) and the inner iterations' products A H (2 r^2 each); nothing for steps, projections
-    and momentum, so that it is a floor.
+    Bytes: X read once, H_1 read and written once. Flops: G'X and X H' (2 m r each per column),
+    H H' (2 r^2) and the products A H of the inner iterations (2 r^2 each); steps, projections and
+    extrapolation count nothing, so that it is a lower bound.
     """
 
     reading: float
@@ -49,7 +49,7 @@ class Floor:
     def of(
         cls, shape: tuple[int, int], rank: int, inner: int, bytes_rate: float, flop_rate: float
     ) -> Floor:
-        """From the sizes and the rates measured."""
+        """Compute the bound from sizes and measured rates."""
         m, n = shape
         moved = 8.0 * n * (m + 2 * rank)
         flops = n * (4.0 * m * rank + 2 * rank**2 * (1 + inner))

@@ -1,10 +1,10 @@
-"""What a CUDA device makes of it: passes over X against the floor that the device's memory sets.
+"""Passes over X on a CUDA device, compared with the limit set by its memory bandwidth.
 
     python -m benchmarks.gpu             everything, about a minute
-    python -m benchmarks.gpu --quick     small sizes, to try the script itself
+    python -m benchmarks.gpu --quick     small sizes, to test the script itself
 
-The floor of a pass is one read of X at the speed of a copy on the device, bytes read and written
-counted. Leaves gpu.md in benchmarks/results.
+The floor of a pass is one read of X at the speed of a copy on the device, counting bytes read and
+written. Writes gpu.md to benchmarks/results.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ def sending_speed(less: int) -> float:
 def median(
     work: Callable[[], Any], before: Callable[[], Any] = lambda: None, times: int = 15
 ) -> float:
-    """Seconds on the device."""
+    """Median time on the device, in seconds."""
     seen = []
     for k in range(times + 3):
         before()
@@ -114,7 +114,7 @@ def median(
 
 
 def mixtures(m: int, n: int, r: int, order: str) -> tuple[Any, Any]:
-    """Data of r components with 5 % noise on the device, rows at multiples of 16 bytes."""
+    """Data with r components and 5 % noise on the device, rows aligned to 16 bytes."""
     make = torch.Generator("cuda").manual_seed(0)
     W = torch.rand(m, r, device="cuda", generator=make)
     codes = torch.rand(r, n, device="cuda", generator=make) ** 4
@@ -191,7 +191,7 @@ def fits(less: int) -> Iterator[str]:
 
 
 def fitted(X: Any, settings: dict[str, Any]) -> str:
-    """A fit's time and where it went."""
+    """Time of a fit and of its parts."""
     sweeps = settings["max_iter"]
     spent: list[float] = []
     call = Pass.__call__

@@ -1,9 +1,9 @@
-"""Fits whose processes are killed at random moments, against the same fits left alone.
+"""Fits whose processes are killed at random moments, compared with uninterrupted fits.
 
-``python -m benchmarks.kills [--kills 60] [--seed 0]`` starts every fit of `CASES` in a process of
-its own with a checkpoint after every sweep, kills it (SIGKILL) at a random moment, starts it again,
-and so on; then lets it end, and compares every bit of the factors and of the history with those
-of a fit that was never stopped. It exits with 1 if one differs or does not go on.
+``python -m benchmarks.kills [--kills 60] [--seed 0]`` runs every fit of `CASES` in a separate
+process with a checkpoint after every sweep, kills it (SIGKILL) at a random moment and restarts it,
+several times; then it lets the fit finish, and compares every bit of the factors and of the history
+with those of an uninterrupted fit. It exits with 1 if one differs or does not resume.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from deepmf import Checkpoint, Factorization, MinVolume, factorize
 from deepmf.data.on_disk import Stored
 
 _LONGEST = 0.35
-"""Longest time in seconds from the moment a process is at work to its end."""
+"""Longest time that a process may work before it is killed, in seconds."""
 
 
 def _dense() -> Any:
@@ -47,10 +47,10 @@ CASES: dict[str, tuple[Callable[[], Any], dict[str, Any]]] = {
 
 
 def fit(case: str, checkpoint: Path | None, result: Path) -> None:
-    """One of the cases from beginning to end, or from its checkpoint to its end."""
+    """Run a case to its end, from the beginning or from its checkpoint."""
     make, settings = CASES[case]
     X = make()
-    factorize(X, [6, 3], max_iter=1, tol=0, **settings)  # what is compiled is loaded now
+    factorize(X, [6, 3], max_iter=1, tol=0, **settings)  # loads compiled code
     sys.stdout.write("at work\n")
     sys.stdout.flush()
     file = None if checkpoint is None else Checkpoint(checkpoint, interval=0)
@@ -59,7 +59,7 @@ def fit(case: str, checkpoint: Path | None, result: Path) -> None:
 
 
 def begun(case: str, checkpoint: Path | None, result: Path) -> subprocess.Popen[str]:
-    """A process that is at work on a case."""
+    """Start a process for a case and wait until it is working."""
     given = json.dumps([case, None if checkpoint is None else str(checkpoint), str(result)])
     process = subprocess.Popen(
         [sys.executable, "-m", "benchmarks.kills", "--fit", given],
@@ -73,13 +73,13 @@ def begun(case: str, checkpoint: Path | None, result: Path) -> subprocess.Popen[
 
 
 def ended(process: subprocess.Popen[str]) -> str:
-    """What a process says against going on; nothing if all is well."""
+    """Wait for a process; return its last error line, or an empty string."""
     _, said = process.communicate()
     return "" if process.returncode == 0 else said.strip().splitlines()[-1]
 
 
 def differences(one: Path, two: Path) -> list[str]:
-    """Names of what two saved fits do not agree in, times apart."""
+    """Names of the parts in which two saved fits differ, except times."""
     f, g = Factorization.load(one), Factorization.load(two)
     pairs: dict[str, tuple[Any, Any]] = {"stop_reason": (f.stop_reason, g.stop_reason)}
     pairs["start"] = (f.start, g.start)
@@ -91,7 +91,7 @@ def differences(one: Path, two: Path) -> list[str]:
 
 
 def trial(case: str, kills: int, rng: np.random.Generator) -> tuple[int, int, str]:
-    """Kills that hit a process at work, those of them during a write, and what went wrong."""
+    """Numbers of kills and of kills during a write, and a description of any failure."""
     with tempfile.TemporaryDirectory() as folder:
         place, alone, result = (Path(folder) / name for name in ("c", "alone.npz", "result.npz"))
         problem = ended(begun(case, None, alone))
@@ -102,7 +102,7 @@ def trial(case: str, kills: int, rng: np.random.Generator) -> tuple[int, int, st
             process.kill()
             problem = ended(process) if process.wait() != -9 else ""
             hit += process.returncode == -9
-            writing += any(Path(folder).glob(".c.*.part"))  # which the next one clears away
+            writing += any(Path(folder).glob(".c.*.part"))  # removed by the next process
         if not problem and not result.exists():
             problem = ended(begun(case, place, result))
         if not problem:
@@ -115,10 +115,10 @@ def trial(case: str, kills: int, rng: np.random.Generator) -> tuple[int, int, st
 
 
 def main() -> int:
-    """Go through the cases until there were enough kills."""
+    """Run the cases in turn until there were enough kills."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kills", type=int, default=60)
-    parser.add_argument("--each", type=int, default=4, help="most kills of one fit")
+    parser.add_argument("--each", type=int, default=4, help="largest number of kills per fit")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--fit", help=argparse.SUPPRESS)
     given = parser.parse_args()
@@ -136,8 +136,8 @@ def main() -> int:
         sys.stdout.write(f"{case}: {hit} kills: {problem or 'the same bits'}\n")
         sys.stdout.flush()
     sys.stdout.write(
-        f"{kills} kills, {writing} of them during a write; {fits} fits, {fits - lost} ended in the "
-        f"same bits, {lost} lost\n"
+        f"{kills} kills, {writing} of them during a write; {fits} fits, {fits - lost} ended with "
+        f"the same bits, {lost} lost\n"
     )
     return int(lost > 0)
 

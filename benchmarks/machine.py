@@ -1,4 +1,4 @@
-"""The machine and the libraries that a result belongs to."""
+"""Description of the machine and library versions of a result."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LIBRARIES = (
 
 
 def describe() -> dict[str, str]:
-    """In words, for the head of the report."""
+    """Description of the machine by name, for the head of the report."""
     return {
         "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         "commit": _commit(),

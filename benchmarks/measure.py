@@ -1,4 +1,4 @@
-"""What every family of measures shares: cases, rows, tables, timing that is fair to both sides."""
+"""Shared by all benchmarks: cases, rows, tables and interleaved timing."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Size:
-    """How large the measures are: in full, or small enough to try the suite itself."""
+    """Size of the benchmarks: full, or small enough to test the suite itself."""
 
     quick: bool = False
 
@@ -27,7 +27,7 @@ class Size:
 
 @dataclass(frozen=True)
 class Row:
-    """A line of the main table; ``values`` keeps the raw numbers for bench.json."""
+    """Line of the main table; ``values`` has the raw numbers for bench.json."""
 
     measure: str
     deepmf: str = ""
@@ -37,13 +37,13 @@ class Row:
     met: bool | None = None
     note: str = ""
     headline: str = ""
-    """The same measure in words for the README; empty where it stays out of it."""
+    """Description for the README; empty if the row is not listed there."""
     values: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Table:
-    """A table of its own: scaling, peers."""
+    """Additional table, for example of scaling or of other libraries."""
 
     title: str
     columns: Sequence[str]
@@ -53,7 +53,7 @@ class Table:
 
 @dataclass
 class Result:
-    """What a case leaves."""
+    """Rows and tables of a case."""
 
     rows: list[Row] = field(default_factory=list)
     tables: list[Table] = field(default_factory=list)
@@ -61,7 +61,7 @@ class Result:
 
 @dataclass(frozen=True)
 class Case:
-    """A group of measures that share data and noise: one process, one time limit."""
+    """Group of measurements on shared data, in one process with one time limit."""
 
     name: str
     work: Callable[[Size], Result]
@@ -72,7 +72,7 @@ CASES: dict[str, Case] = {}
 
 
 def case(name: str, limit: float = 180) -> Callable[[Callable[[Size], Result]], Callable]:
-    """Register a function as a case that may take so many seconds."""
+    """Register a function as a case with a time limit in seconds."""
 
     def register(work: Callable[[Size], Result]) -> Callable[[Size], Result]:
         CASES[name] = Case(name, work, limit)
@@ -84,9 +84,9 @@ def case(name: str, limit: float = 180) -> Callable[[Callable[[Size], Result]], 
 def ratio_row(
     measure: str, ours: float, theirs: float, limit: float | None = None, **more: object
 ) -> Row:
-    """Two times in seconds and their ratio, against the largest one wanted.
+    """Row with two times in seconds, their ratio, and the largest acceptable ratio.
 
-    Times that are differences of others may come out negative where noise is larger than they are.
+    Times that are differences of other times may be negative because of noise.
     """
     if min(ours, theirs) <= 0:
         return Row(measure, "not available: timings too noisy", goal=f"<= {limit or math.inf:g}")
@@ -112,10 +112,10 @@ def megabytes(size: float) -> str:
 
 
 def interleaved(tasks: Mapping[str, Callable[[], float]], rounds: int) -> dict[str, float]:
-    """Medians of values that each task gives once a round, so that noise meets all alike.
+    """Medians of values that each task returns once per round, so that noise affects all alike.
 
-    Every other round goes backwards: no task always follows the same one. One round more, at first,
-    warms caches and compiled code and does not count.
+    Every second round runs in reverse order, so that no task always follows the same one. An extra
+    first round warms caches and compiled code and does not count.
     """
     values: dict[str, list[float]] = {name: [] for name in tasks}
     for number in range(rounds + 1):
@@ -136,7 +136,7 @@ def timed(work: Callable[[], object]) -> float:
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Without warnings that a fit was stopped before it converged."""
+    """Suppress warnings about fits that did not converge."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield

@@ -1,4 +1,4 @@
-"""Peak memory of a fit, from what the kernel counts in /proc. Each case is a process of its own."""
+"""Peak memory of a fit, as counted in /proc. Each case runs in a separate process."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _STATUS = Path("/proc/self/status")
 
 
 def resident(name: str) -> int:
-    """A line of /proc/self/status in bytes: VmRSS, VmHWM (its peak) or RssAnon."""
+    """Value of a line of /proc/self/status in bytes: VmRSS, VmHWM (its peak) or RssAnon."""
     for line in _STATUS.read_text().splitlines():
         if line.startswith(f"{name}:"):
             return 1024 * int(line.split()[1])
@@ -30,16 +30,16 @@ def resident(name: str) -> int:
 
 
 def reset_peak() -> None:
-    """Start VmHWM anew from what is resident now."""
+    """Reset VmHWM to the current resident size."""
     Path("/proc/self/clear_refs").write_text("5")
 
 
 @case("memory", limit=120)
 def beyond_data(size: Size) -> Result:
-    """Peak resident beyond X and what was resident before the fit, default start, 3 sweeps.
+    """Peak memory in addition to X and to the state before the fit: default start, 3 sweeps.
 
-    A small fit and a matrix product before load the code and make BLAS take its buffers, which the
-    process has once whatever is fitted.
+    A small fit and a matrix product come first: they load the code and let BLAS allocate its
+    buffers, which do not depend on the fit.
     """
     X = scene(size.pick(94249, 20_000))
     factorize(np.ascontiguousarray(X[:, :2000]), list(DEEP), max_iter=1, tol=0)
@@ -66,10 +66,10 @@ def beyond_data(size: Size) -> Result:
 
 @case("memory-mapped file", limit=420)
 def mapped(size: Size) -> Result:
-    """Two sweeps over a file of 8 GB: the largest amount of memory that is the process's own.
+    """Peak private memory of two sweeps over a file of 8 GB.
 
-    That is RssAnon, interpreter and libraries included. Pages of the file that the kernel keeps as
-    long as there is room are not the process's own; they are in the note.
+    This is RssAnon, including interpreter and libraries. Cached pages of the file are not private;
+    the note reports them.
     """
     columns = size.pick(10_000_000, 200_000)
     measure = f"memory-mapped 200 x {columns} float32 ({200 * columns * 4 / 1e9:.2g} GB), 2 sweeps"
@@ -101,7 +101,7 @@ def mapped(size: Size) -> Result:
 
 
 def _write(path: Path, columns: int, step: int = 100_000) -> None:
-    """A scene of 200 bands, one block of columns repeated at changing brightness."""
+    """Write a scene of 200 bands: one block of columns, repeated with varying brightness."""
     out = np.lib.format.open_memmap(path, mode="w+", dtype=np.float32, shape=(200, columns))
     block = scene(min(step, columns), m=200).astype(np.float32)
     for number, begin in enumerate(range(0, columns, step)):
@@ -113,7 +113,7 @@ def _write(path: Path, columns: int, step: int = 100_000) -> None:
 
 @contextmanager
 def sampled(name: str, every: float = 0.01) -> Iterator[list[int]]:
-    """The largest value seen, in a list of one, asked for every hundredth of a second."""
+    """Sample a value every ``every`` seconds; yield a list that holds the largest one."""
     peak, stop = [resident(name)], threading.Event()
 
     def watch() -> None:

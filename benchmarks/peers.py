@@ -1,9 +1,9 @@
-"""Other libraries that solve the same problem: time to the same objective from the same start.
+"""Comparison with other NMF libraries: time to the same objective from the same start.
 
 The problem is single-layer NMF, min ||X - W H||^2 over W, H >= 0. Every library gets one start,
 strictly positive (multiplicative updates cannot leave zero), X in the memory order it works in,
-and all cores. The target is what scikit-learn's coordinate descent reaches in a fixed number of
-iterations. Errors are computed here, by one function, from the factors that a library returns.
+and all cores. The target is the error that scikit-learn's coordinate descent reaches in a fixed
+number of iterations. One function computes all errors, from the factors that a library returns.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from .measure import Result, Row, Size, Table, case, progress, quiet, ratio_row,
 
 
 class Start(NamedTuple):
-    """X ~ W H with rows of X as features."""
+    """Start of X ~ W H; rows of X are features."""
 
     X: Any
     W: Array
@@ -33,15 +33,15 @@ class Start(NamedTuple):
 
 
 _ROUNDING = 1 + 1e-10
-"""Errors that differ by less are the same: two ways to compute them need not agree further."""
+"""Relative tolerance of errors, which different formulas compute with different rounding."""
 
 Fit = Callable[[int], tuple[Array, Array]]
-"""From the start, so many iterations: W and H."""
+"""Run a number of iterations from the start; return W and H."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a library got to the target, or how far it came."""
+    """Result of a race: time, iterations and error, and whether the target was reached."""
 
     seconds: float
     iterations: int
@@ -50,7 +50,7 @@ class Outcome:
 
 
 def positive_start(X: Any, rank: int) -> Start:
-    """deepmf's random start, with zeros among the codes made positive."""
+    """Random start of deepmf with zeros among the codes made positive."""
     f = factorize(X, rank, init="random", random_state=0, max_iter=0)
     return Start(X, f.W[0], np.maximum(f.H[0], 1e-2 * f.H[0].mean()))
 
@@ -121,7 +121,7 @@ def _nn_fac(start: Start, rule: str) -> Fit:
 
 
 def tensorly_hals(start: Start) -> Fit:
-    """tensorly has no NMF: its nonnegative CP by HALS, on a tensor of two modes, is one."""
+    """tensorly, nonnegative CP by HALS on a tensor with two modes, which is NMF."""
     from tensorly.cp_tensor import CPTensor
     from tensorly.decomposition import non_negative_parafac_hals
 
@@ -167,17 +167,17 @@ def torchnmf_mu(start: Start) -> Fit:
 
 
 def run(fit: Fit, X: Any, iterations: int) -> Outcome:
-    """So many iterations in one call, timed as a user would see it."""
+    """Run a number of iterations in one call and time it."""
     found: list[tuple[Array, Array]] = []
     t = timed(lambda: found.append(fit(iterations)))
     return Outcome(t, iterations, relative_error(X, *found[0]), False)
 
 
 def race(fit: Fit, X: Any, target: float, limit: float) -> Outcome:
-    """The fewest iterations that reach the target, each count tried in a call of its own.
+    """Find the smallest number of iterations that reaches the target, one call per number.
 
-    Counts double until one reaches it or the next call should take longer than ``limit`` seconds,
-    then they are bisected to 4 %. The time is that of a single call.
+    The number doubles until one reaches the target or the next call would take longer than
+    ``limit`` seconds; then it is bisected to 4 %. The time is that of a single call.
     """
     low, tried = 0, run(fit, X, 1)
     while tried.error > target * _ROUNDING:
@@ -192,7 +192,7 @@ def race(fit: Fit, X: Any, target: float, limit: float) -> Outcome:
 
 
 def deepmf_race(start: Start, target: float, limit: float, **settings: Any) -> Outcome:
-    """One call of factorize that stops at the first sweep where the error is down to the target."""
+    """Call factorize once, stopping at the first sweep that reaches the target."""
     X, W, H = start
     found = []
 
@@ -218,13 +218,13 @@ def deepmf_race(start: Start, target: float, limit: float, **settings: Any) -> O
 def deepmf_median(
     start: Start, target: float, limit: float, times: int, **settings: Any
 ) -> Outcome:
-    """The run of median time among several."""
+    """Run with the median time among several."""
     runs = [deepmf_race(start, target, limit, **settings) for _ in range(times)]
     return sorted(runs, key=lambda outcome: outcome.seconds)[times // 2]
 
 
 def _outcome_row(measure: str, ours: Outcome, theirs: Outcome, limit: float, **more: Any) -> Row:
-    """The ratio of two times to one objective, if deepmf reached it."""
+    """Row with the ratio of the times to one objective, if deepmf reached it."""
     if not ours.reached:
         return Row(
             measure,
@@ -243,7 +243,7 @@ def _outcome_row(measure: str, ours: Outcome, theirs: Outcome, limit: float, **m
 
 @case("time to an objective", limit=300)
 def objective(size: Size) -> Result:
-    """Full size, single layer: deepmf until it is as good as scikit-learn after 200 iterations."""
+    """Time to the error of 200 scikit-learn iterations, full size, single layer."""
     start = positive_start(scene(size.pick(94249, 5000)), 6)
     fit, iterations = sklearn_cd(start), size.pick(200, 30)
     deepmf_race(start, 0, limit=0)  # one sweep: loads compiled code
@@ -262,7 +262,7 @@ def objective(size: Size) -> Result:
 
 @case("sparse", limit=240)
 def sparse_objective(size: Size) -> Result:
-    """20k x 50k counts, 0.5 % nonzeros, r = 30: to the objective of 30 cd iterations."""
+    """Time to the error of 30 scikit-learn iterations: 20k x 50k counts, 0.5 % nonzeros, r = 30."""
     X = documents(*size.pick((20_000, 50_000), (1000, 2000)), density=0.005)
     start = positive_start(X, 30)
     fit, iterations = sklearn_cd(start), size.pick(30, 10)
@@ -283,9 +283,9 @@ def sparse_objective(size: Size) -> Result:
 
 @case("faces", limit=240)
 def cbcl(size: Size) -> Result:
-    """500 deep sweeps with grouped sparsity beside 500 iterations of scikit-learn's NMF(100).
+    """Compare 500 deep sweeps with grouped sparsity and 500 iterations of scikit-learn NMF(100).
 
-    Both measured on 50 and 100 and carried on at the pace of the second 50:
+    Both are measured for 50 and 100 and extrapolated at the speed of the second 50:
     t(500) = t(100) + 8 (t(100) - t(50)), starts included.
     """
     X, source = faces()
@@ -337,7 +337,7 @@ PEER_COLUMNS = ("library", "time", "iterations", "deepmf beside it", "deepmf / l
 
 
 def _race_peer(name: str, size: Size) -> Result:
-    """One library in a process of its own, deepmf before and after it."""
+    """Race one library in a separate process, with deepmf before and after it."""
     start = positive_start(scene(size.pick(20_000, 2000)), 6)
     iterations = size.pick(200, 30)
     cd = run(sklearn_cd(start), start.X, iterations)
@@ -376,7 +376,7 @@ for _name in PEERS:
 
 @case("own solvers", limit=120)
 def own_solvers(size: Size) -> Result:
-    """deepmf's other solvers in the same race."""
+    """Race the other solvers of deepmf."""
     start = positive_start(scene(size.pick(20_000, 2000)), 6)
     target = run(sklearn_cd(start), start.X, size.pick(200, 30)).error
     lines = []

@@ -1,4 +1,4 @@
-"""Results as Markdown and JSON, in files that appear whole."""
+"""Results as Markdown and JSON files, written atomically."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ COLUMNS = ("measure", "deepmf", "other", "ratio", "goal", "met", "note")
 
 
 def markdown(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A table; bars inside cells are escaped."""
+    """Markdown table; bars inside cells are escaped."""
 
     def line(cells: Sequence[str]) -> str:
         return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
@@ -23,7 +23,7 @@ def markdown(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def headline(result: Result) -> str:
-    """The few rows for a README."""
+    """Table of the rows for the README."""
     rows = [
         [row.headline, row.ratio or row.deepmf or "-", row.goal]
         for row in result.rows
@@ -33,7 +33,7 @@ def headline(result: Result) -> str:
 
 
 def page(machine: dict[str, str], result: Result, quick: bool) -> str:
-    """Everything, in Markdown."""
+    """All results as a Markdown page."""
     parts = [
         "# deepmf's benchmarks",
         "**Small sizes, to try the suite: these numbers mean nothing.**" if quick else "",
@@ -59,7 +59,7 @@ def _section(table: Table) -> str:
 
 
 def _merged(tables: Sequence[Table]) -> list[Table]:
-    """Tables of one title, which come from several cases, as one."""
+    """Merge tables of the same title, which come from several cases."""
     merged: dict[str, Table] = {}
     for table in tables:
         before = merged.get(table.title)
@@ -70,7 +70,7 @@ def _merged(tables: Sequence[Table]) -> list[Table]:
 
 
 def write(folder: Path, machine: dict[str, str], result: Result, quick: bool) -> None:
-    """bench.md and bench.json, each replaced at once."""
+    """Write bench.md and bench.json, each replaced atomically."""
     folder.mkdir(parents=True, exist_ok=True)
     content = {"machine": machine, "quick": quick, **asdict(result)}
     _replace(folder / "bench.json", json.dumps(content, indent=2) + "\n")

@@ -1,11 +1,11 @@
-"""All measures, each case in a process of its own, and their report.
+"""Run all benchmarks, each case in a separate process, and write the report.
 
     python -m benchmarks.run                 everything, about ten minutes on an idle machine
-    python -m benchmarks.run --quick         small sizes, to try the suite itself
+    python -m benchmarks.run --quick         small sizes, to test the suite itself
     python -m benchmarks.run --only sweeps   cases whose names contain a word
 
-Leaves bench.md and bench.json in benchmarks/results, renewed after every case, so that what was
-measured before an interruption stays.
+Writes bench.md and bench.json to benchmarks/results after every case, so that an interruption does
+not lose earlier results.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from .measure import CASES, Case, Result, Row, Size, Table
 from .peers import PEER_COLUMNS, PEER_TABLE
 
 ROOT = Path(__file__).resolve().parents[1]
-FAMILIES = (sweeps, peers, starts, memory, scaling, checkpoints)  # imported: their cases are known
+FAMILIES = (sweeps, peers, starts, memory, scaling, checkpoints)  # importing registers cases
 BUSY = 0.5
-"""Load average above which someone else is using the machine."""
+"""Load average above which the machine is busy with something else."""
 
 
 def main() -> None:
@@ -39,7 +39,7 @@ def main() -> None:
     about, result = machine.describe(), Result()
     print("\n".join(f"{name}: {value}" for name, value in about.items()), flush=True)
     if os.getloadavg()[0] > BUSY:
-        print("The machine is busy: ratios still mean something, times do not.", flush=True)
+        print("The machine is busy: ratios are still meaningful, times are not.", flush=True)
     began = time.perf_counter()
     for number, case in enumerate(chosen, start=1):
         print(f"[{number}/{len(chosen)}] {case.name}", flush=True)
@@ -52,7 +52,7 @@ def main() -> None:
 
 
 def _ordered() -> list[Case]:
-    """Cases in the order of their families."""
+    """Cases in the order of their modules."""
     names = [family.__name__ for family in FAMILIES]
     return sorted(CASES.values(), key=lambda case: names.index(case.work.__module__))
 
@@ -61,7 +61,7 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--quick", action="store_true", help="small sizes; numbers mean nothing")
+    parser.add_argument("--quick", action="store_true", help="small sizes, meaningless numbers")
     parser.add_argument("--only", nargs="+", metavar="WORD", help="cases whose names contain these")
     parser.add_argument("--out", type=Path, default=ROOT / "benchmarks" / "results")
     parser.add_argument("--one", choices=list(CASES), metavar="CASE", help=argparse.SUPPRESS)
@@ -70,14 +70,14 @@ def _options() -> argparse.Namespace:
 
 
 def _work(case: Case, size: Size, to: Path) -> None:
-    """In the case's own process: measure and leave the result in a file."""
+    """Measure a case in this process and write the result to a file."""
     to.write_text(json.dumps(asdict(case.work(size))), encoding="utf-8")
 
 
 def _in_own_process(case: Case, quick: bool) -> Result:
-    """The case's result, or a row that says why there is none.
+    """Result of a case, or a row that says why there is none.
 
-    Its temporary files live in a folder that goes with it, whatever happens.
+    Its temporary files are in a folder that is always deleted.
     """
     with tempfile.TemporaryDirectory(prefix="deepmf-bench-") as folder:
         to, errors = Path(folder) / "result.json", Path(folder) / "stderr"

@@ -1,4 +1,4 @@
-"""How the time of a sweep grows with n, m, r, the number of layers, and threads."""
+"""Time of a sweep as a function of n, m, r, the number of layers and threads."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _table(title: str, times: dict[str, float], note: str = "") -> Table:
 
 @case("scaling in n", limit=240)
 def columns(size: Size) -> Result:
-    """20 rows, r = (6, 4, 2), n doubled up to four million."""
+    """Double n up to four million, with 20 rows and r = (6, 4, 2)."""
     largest = size.pick(4_000_000, 64_000)
     X = scene(largest, m=20)
     counts = [largest >> k for k in (4, 3, 2, 1, 0)]
@@ -51,7 +51,7 @@ def columns(size: Size) -> Result:
 
 @case("scaling in m, r, layers", limit=240)
 def rows_ranks_layers(size: Size) -> Result:
-    """One of them at a time; the other sizes as they are said in the titles."""
+    """Vary one size at a time; the titles give the others."""
     n, rounds = size.pick(20_000, 3000), size.pick(5, 1)
     X = scene(n)
     tall = {m: scene(n, m=m) for m in (20, 40, 80, 160, 320, 640)}
@@ -73,7 +73,7 @@ def rows_ranks_layers(size: Size) -> Result:
 
 @case("threads", limit=180)
 def threads(size: Size) -> Result:
-    """Full size, r = (6, 4, 2): sweep and floor on 1, 2, ... threads, BLAS on as many."""
+    """Sweep and floor on 1, 2, ... threads (BLAS as well), full size, r = (6, 4, 2)."""
     X = scene(size.pick(94249, 6000))
     counts = sorted({1, 2, thread_count()})
     timer = sweep_timer(X, DEEP)

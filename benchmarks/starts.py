@@ -1,4 +1,4 @@
-"""Before the first sweep: starts, and the compilation of a first call."""
+"""Time before the first sweep: starts, and compilation in a first call."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _row(measure: str, t: float, limit: float | None, note: str = "") -> Row:
 
 @case("starts", limit=180)
 def starts(size: Size) -> Result:
-    """The basis of one layer alone, without its codes."""
+    """Time to compute the components of one layer, without codes."""
     X, source = faces()
     rank = size.pick(100, 15)
     small, large = DensePanels(X), DensePanels(scene(size.pick(94249, 5000)))
@@ -70,7 +70,7 @@ print(json.dumps([imported - began, first - imported, time.perf_counter() - firs
 
 @case("first call", limit=180)
 def first_call(size: Size) -> Result:
-    """Import, and the first and second fit of a fresh process: empty cache, then a warm one."""
+    """Time of import and of two fits in a new process, with an empty and with a warm cache."""
     rows = []
     with tempfile.TemporaryDirectory() as folder:
         environment = {**os.environ, "NUMBA_CACHE_DIR": folder}

@@ -1,4 +1,4 @@
-"""One sweep beside one scikit-learn iteration, beside other sweeps, beside the floor."""
+"""Time of a sweep compared with a scikit-learn iteration, other sweeps and the floor."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ DEEP = (6, 4, 2)
 
 
 def warm_start(X: Any, ranks: Sequence[int], sweeps: int = 2) -> tuple[list[Array], list[Array]]:
-    """Factors a few layer-centric sweeps after a random start, for fits that are only timed."""
+    """Factors after a few layer-centric sweeps from a random start, for timing."""
     f = factorize(X, list(ranks), init="random", random_state=0, max_iter=sweeps, tol=0)
     return f.W, f.H
 
@@ -28,10 +28,10 @@ def warm_start(X: Any, ranks: Sequence[int], sweeps: int = 2) -> tuple[list[Arra
 def sweep_timer(
     X: Any, ranks: Sequence[int], sweeps: int = 5, start: Any = None, **settings: Any
 ) -> Callable[[], float]:
-    """A task that gives the median time of some sweeps from one and the same start.
+    """Task that returns the median time of several sweeps from a fixed start.
 
-    By default each sweep makes all of its 10 inner iterations (``inner_tol=0``), so that the work
-    does not depend on how far the fit is.
+    By default each sweep does all 10 inner iterations (``inner_tol=0``), so that the work does not
+    depend on the progress of the fit.
     """
     init = start or warm_start(X, ranks)
     settings = {"inner_iter": INNER, "inner_tol": 0.0, **settings}
@@ -44,9 +44,9 @@ def sweep_timer(
 
 
 def iteration_timer(Xt: Array, W: Array, H: Array, count: int = 8) -> Callable[[], float]:
-    """A task that gives the time of one iteration of scikit-learn's coordinate descent.
+    """Task that returns the time of one iteration of scikit-learn's coordinate descent.
 
-    Xt is n x m, rows are samples. Checks and set-up are taken off by a run of two iterations.
+    Xt is n x m, rows are samples. A run of two iterations is subtracted to remove the setup time.
     """
 
     def run(iterations: int) -> float:
@@ -60,7 +60,7 @@ def iteration_timer(Xt: Array, W: Array, H: Array, count: int = 8) -> Callable[[
 
 @case("sweeps", limit=300)
 def sweeps(size: Size) -> Result:
-    """All ratios of sweep times, each task once a round."""
+    """Measure all ratios of sweep times, each task once per round."""
     X = scene(size.pick(94249, 6000))
     by_column, X32 = np.asfortranarray(X), X.astype(np.float32)
     threads = thread_count()
@@ -82,7 +82,7 @@ def sweeps(size: Size) -> Result:
         },
         rounds=size.pick(7, 2),
     )
-    iteration = min(t["sklearn"], t["sklearn by column"])  # the memory order it likes better
+    iteration = min(t["sklearn"], t["sklearn by column"])  # the faster memory order
     floor = Floor.of(X.shape, MATERIALS, INNER, t["read"], t["gemm"])
     where = f"X {X.shape[0]} x {X.shape[1]}, {scene_source()}, {INNER} inner iterations"
     return Result(

@@ -52,7 +52,7 @@ fuzz: setup
 soak: setup
 	$(BIN)/python tests/soak.py --minutes $(SOAK_MINUTES)
 
-# Tests that need only the five required libraries.
+# Tests that need only the six required libraries.
 CORE := tests/conformance tests/init tests/properties $(addprefix tests/test_,fit.py bad_input.py \
 	factorization.py panels.py quadratic.py sweep.py threads.py vectors.py stored.py starts.py \
 	steps.py metrics.py momentum.py)

@@ -1,22 +1,17 @@
-"""Independent tasks on all cores, each core working alone."""
+"""Independent tasks in several processes, each limited to one thread."""
 
 from __future__ import annotations
 
-import os
 import signal
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NoReturn, TypeVar
 
-from threadpoolctl import threadpool_limits
-
-from deepmf._utils.threads import limit_threads
-
 Task = TypeVar("Task")
 Result = TypeVar("Result")
 Progress = Callable[[Iterable[Any], int], Iterable[Any]]
-"""Wraps an iterable of known length to show how far it is."""
+"""Wraps an iterable of known length to show its progress."""
 
 
 def in_parallel(
@@ -25,41 +20,58 @@ def in_parallel(
     jobs: int | None = None,
     progress: Progress | None = None,
 ) -> list[Result]:
-    """``[work(task) for task in tasks]`` on several processes, results in the tasks' order.
+    """``[work(task) for task in tasks]`` in several processes, results in the order of the tasks.
 
     An interruption or a failure ends the other processes at once.
+
+    Parameters
+    ----------
+    work : callable
+    tasks : sequence
+    jobs : int, optional
+        Processes; None for one per core. One job runs in this process.
+    progress : callable, optional
+        ``progress(results, total)`` iterates over the results as they arrive.
     """
-    jobs = min(jobs or os.cpu_count() or 1, len(tasks))
     show: Progress = progress or (lambda items, total: items)
-    if jobs <= 1:
-        with _on_interrupt(_raise):  # which no task may take for its own
+    if jobs == 1 or len(tasks) <= 1:
+        with _on_interrupt(_raise):  # so that no task handles Ctrl-C itself
             return list(show(map(work, tasks), len(tasks)))
 
-    import multiprocessing  # late: these load slowly
-    from concurrent.futures.process import BrokenProcessPool, ProcessPoolExecutor
+    from concurrent.futures.process import BrokenProcessPool  # late: these load slowly
 
-    spawn = multiprocessing.get_context("spawn")
-    others = multiprocessing.active_children()
-    with ProcessPoolExecutor(jobs, mp_context=spawn, initializer=_one_thread) as pool:
-        try:
-            with _on_interrupt(signal.SIG_IGN):  # workers inherit it: this process handles it
-                futures = [pool.submit(work, task) for task in tasks]
-            return list(show((future.result() for future in futures), len(tasks)))
-        except BrokenProcessPool:
-            raise MemoryError(
-                "A process ended before its work was done, most likely for lack of memory; try "
-                "fewer processes."
-            ) from None
-        except BaseException:
-            for worker in multiprocessing.active_children():
-                if worker not in others:
-                    worker.terminate()
-            raise
+    from joblib import Parallel, cpu_count, delayed, parallel_config
+
+    jobs = min(jobs or cpu_count(), len(tasks))
+    with parallel_config("loky", n_jobs=jobs, inner_max_num_threads=1):
+        pool = Parallel(return_as="generator", batch_size=1, max_nbytes=None)
+    with _on_interrupt(signal.SIG_IGN):  # inherited by the workers: this process handles Ctrl-C
+        results = pool(delayed(_work)(_by_value(work), _by_value(task)) for task in tasks)
+    try:
+        return list(show(results, len(tasks)))
+    except BrokenProcessPool:
+        raise MemoryError(
+            "A process ended before its work was done, most likely for lack of memory; try "
+            "fewer processes."
+        ) from None
+    finally:
+        results.close()
+
+
+def _work(work: Callable[[Any], Any], task: Any) -> Any:
+    return _by_value(work(task))
+
+
+def _by_value(given: Any) -> Any:
+    """Pickled as it is: joblib would map files again, and scrambles transposed memory maps."""
+    from joblib import wrap_non_picklable_objects
+
+    return wrap_non_picklable_objects(given, keep_wrapper=False)
 
 
 @contextmanager
 def _on_interrupt(handler: Any) -> Iterator[None]:
-    """Handle Ctrl-C this way for a while, where this thread may say so."""
+    """Handle Ctrl-C this way for a while, if this is the main thread, which alone may set it."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -72,8 +84,3 @@ def _on_interrupt(handler: Any) -> Iterator[None]:
 
 def _raise(number: int, frame: object) -> NoReturn:
     raise KeyboardInterrupt
-
-
-def _one_thread() -> None:
-    threadpool_limits(1)
-    limit_threads(1).__enter__()  # for as long as the process lives

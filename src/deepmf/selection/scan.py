@@ -119,8 +119,7 @@ def scan(
     random_state : int
         What is held out, and the first of the seeds.
     jobs : int, optional
-        Processes; ``None``: one per core. With more than one, a script needs
-        ``if __name__ == "__main__"``, as always with processes.
+        Number of processes; ``None``: one per core.
     progress : callable, optional
         ``progress(iterable, total)``, wraps the fits to show how far they are.
     **settings

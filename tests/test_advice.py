@@ -55,7 +55,9 @@ def families(seed=0, noise=0.5):
 
 
 def test_a_first_layer_that_became_a_copy():
-    with pytest.warns(UserWarning, match=r"copy.*LayerCentric\(lam=0.1\)"):
+    with pytest.warns(
+        UserWarning, match=r"copy.*model=\{'name': 'layer-centric', 'lam': 0.1\}, or"
+    ):
         factorize(families(), [6, 2], model=LayerCentric(100))
 
 

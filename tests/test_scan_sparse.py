@@ -161,7 +161,7 @@ def test_bad_data_get_a_sentence():
         scan(sparse.csc_array(np.ones((60, 12))), [1, 2])
     with pytest.raises(ValueError, match="only 4 features, too few to hold out fifths"):
         scan(X[:4], [1, 2])
-    with pytest.raises(ValueError, match="does not use a device, got 'cuda'; leave it out"):
+    with pytest.raises(ValueError, match="does not use a device, got 'cuda'; leave out device"):
         scan(X, [1, 2], device="cuda")
     bad = X.tolil()
     bad[5, 97] = -1

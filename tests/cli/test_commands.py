@@ -577,7 +577,7 @@ def test_scan_of_single_cell_counts(tmp_path):
     said = refuse(
         "scan", tmp_path / "x.h5ad", "--config", tmp_path / "s.toml", "-o", tmp_path / "a"
     )
-    assert "scan does not use a device, got 'cuda'; leave it out." in said
+    assert "scan does not use a device, got 'cuda'; leave out --device." in said
 
 
 def test_scan_takes_settings_from_a_file(mixture, tmp_path):

@@ -18,7 +18,6 @@ from typer.testing import CliRunner
 import deepmf
 from deepmf import Factorization, factorize
 from deepmf.cli.app import app
-from deepmf.cli.words import as_options
 from deepmf.data.dataset import Dataset
 from deepmf.data.layout import Layout
 from deepmf.datasets import simulated_scene
@@ -316,46 +315,6 @@ def test_info_reads_a_large_file_in_blocks(tmp_path):
 
 
 # --- words ---------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("said", "meant"),
-    [
-        ("Raise max_iter or tol, or set tol=0.", "Raise --max-iter or --tol, or set --tol 0."),
-        ("with allow_negative=True, or", "with --allow-negative, or"),
-        (
-            "constraint_W='none', model='data-centric'.",
-            "--constraint-W none, --model data-centric.",
-        ),
-        ("Use solver='fpgm' or another", "Use --solver fpgm or another"),
-        ("weights='observed' takes NaN", "--weights observed takes NaN"),
-        ("for example LayerCentric(lam=0.1), or", "for example --model layer-centric:lam=0.1, or"),
-        ("Clip them with np.maximum(X, 0), fit", "Set them to zero in the file, fit"),
-        ("say nodata=-9999 where", "say --nodata -9999 where"),
-        ("extrapolate=False is", "--plain is"),
-        ("the model and its weights, rows and bands", "the model and its weights, rows and bands"),
-        ("Give --max-iter or max_iter=5.", "Give --max-iter or --max-iter 5."),
-        ("There is no file 'max_iter'.", "There is no file 'max_iter'."),
-        ("device='cuda:0'.", "--device cuda:0."),
-    ],
-)
-def test_sentences_in_the_words_of_the_command_line(said, meant):
-    assert as_options(said) == meant
-
-
-@pytest.mark.parametrize(
-    "said",
-    [
-        "bad_bands.npy is not a file of NumPy's.",
-        "There is no file my bad_bands.npy, tol/x.npy or data/tol.",
-        r"There is no folder C:\tol\x or C:\tol.",
-        "scan.max_iter has 3 dimensions.",
-        "There is no variable 'weights=3' or \"tol\".",
-        "There is no file 'data/max_iter=5.npy' or runs/tol=3.",
-    ],
-)
-def test_names_of_files_and_variables_stay_as_they_are(said):
-    assert as_options(said) == said
 
 
 def test_a_value_for_missing_data_is_recognised(tmp_path):

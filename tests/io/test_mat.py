@@ -105,7 +105,7 @@ def test_cubes(tmp_path, version, dtype):
 def test_which_variable(tmp_path, version):
     path = tmp_path / "a.mat"
     SAVE[version](path, {"A": FLAT, "B": FLAT + 1})
-    with pytest.raises(UnreadableError, match=r"A \(5 x 12 float64\), B .* with --variable"):
+    with pytest.raises(UnreadableError, match=r"A \(5 x 12 float64\), B .* with variable"):
         read(path)
     np.testing.assert_array_equal(read(path, Reading(variable="B")).X, FLAT + 1)
     with pytest.raises(UnreadableError, match="has no variable 'C'; it has A"):

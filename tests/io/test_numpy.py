@@ -69,7 +69,7 @@ def test_archives(tmp_path):
     np.savez_compressed(path, cube=CUBE, wl=WAVES / 1000)
     np.testing.assert_allclose(read(path).layout.wavelengths, WAVES)
     np.savez(path, A=FLAT, B=FLAT)
-    with pytest.raises(UnreadableError, match="Say which one is the data with --variable"):
+    with pytest.raises(UnreadableError, match="Say which one is the data with variable"):
         read(path)
     assert read(path, Reading(variable="B")).X.shape == FLAT.shape
     np.savez(path, X=FLAT, image_shape=(3, 3))

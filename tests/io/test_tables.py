@@ -218,6 +218,6 @@ def test_an_index_and_dropped_columns(tmp_path):
 def test_a_column_that_looks_like_an_index_is_said(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("id,a\n" + "\n".join(f"{k + 1000},{k % 3}" for k in range(40)))
-    with pytest.warns(UserWarning, match="--index id"):
+    with pytest.warns(UserWarning, match="index='id'"):
         assert read(path).X.shape == (2, 40)
     assert read(path, Reading(index="id")).X.shape == (1, 40)

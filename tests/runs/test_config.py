@@ -101,7 +101,7 @@ def test_missing_and_binary_files(tmp_path):
 
 
 def test_no_ranks():
-    with pytest.raises(ConfigError, match="--ranks 6,4,2"):
+    with pytest.raises(ConfigError, match=r"ranks=\[6, 4, 2\]"):
         Config("x").arguments()
 
 

@@ -36,7 +36,7 @@ def test_a_failure_leaves_the_old_run_alone(tmp_path):
 def test_two_runs_never_mix(tmp_path):
     with new_folder(tmp_path / "run") as folder:
         (folder / "old").write_text("")
-    with pytest.raises(FileExistsError, match="--overwrite"), new_folder(tmp_path / "run"):
+    with pytest.raises(FileExistsError, match="overwrite=True"), new_folder(tmp_path / "run"):
         pass
     with new_folder(tmp_path / "run", overwrite=True) as folder:
         (folder / "new").write_text("")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from deepmf._utils.messages import SettingError, setting
+
 RandomState = None | int | np.random.Generator | np.random.RandomState
 
 
@@ -18,7 +20,7 @@ def generator(random_state: RandomState) -> np.random.Generator:
     try:
         return np.random.default_rng(random_state)
     except (TypeError, ValueError) as error:
-        raise ValueError(
-            f"random_state={random_state!r} is not a seed; give None, a non-negative integer, a "
-            "numpy Generator or a numpy RandomState."
+        raise SettingError(
+            f"{setting(random_state=random_state)} is not a seed; give None, a non-negative "
+            f"integer, a numpy Generator or a numpy RandomState."
         ) from error

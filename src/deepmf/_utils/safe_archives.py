@@ -12,6 +12,8 @@ from typing import IO, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from deepmf._utils.messages import SettingError
+
 _PACKED = 250
 """Bytes that an honest file makes of one; counts and masks, mostly zeros, stay well below."""
 
@@ -19,8 +21,8 @@ _SURELY_FINE = 1 << 28
 """Bytes that any file may unpack to."""
 
 
-class UnreadableError(ValueError):
-    """A file that cannot be used, with a sentence that says why and what to do."""
+class UnreadableError(SettingError):
+    """A file that cannot be used; the message says why and what to do."""
 
 
 class Header(NamedTuple):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -18,6 +19,7 @@ from deepmf.cli.options import (
     reading_of,
     takes,
 )
+from deepmf.cli.wording import in_options
 
 RunFolder = Annotated[Path, typer.Argument(help="The folder of a run, as deepmf fit leaves it.")]
 NewData = Annotated[str, typer.Argument(help="A file, or dataset:NAME, with the run's features.")]
@@ -53,6 +55,7 @@ def apply(
         check_free(out, overwrite, [run, *([] if path.startswith("dataset:") else [path])])
         answers = vars(reading_of(given))
         done = apply_run(run, path, answers, given["weights"], given["allow_negative"])
+        done = replace(done, run=in_options(done.run))
         with new_folder(out, overwrite) as folder:
             save_applied(folder, done)
         if quiet:

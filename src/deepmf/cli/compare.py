@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -19,6 +20,7 @@ from deepmf.cli.options import (
     config_of,
     takes,
 )
+from deepmf.cli.wording import in_options
 from deepmf.fitting.registry import known
 
 Models = Annotated[
@@ -66,7 +68,10 @@ def compare(
         if len(settings) < len(names) + len(files) or len(set(folders.values())) < len(folders):
             raise ValueError("Two of the settings to compare have the same name; rename one.")
         check_free(out, overwrite, [file for s in settings.values() for file in s.files])
-        entries = compare_all(settings, seeds, jobs, progress_bar("fits", quiet))
+        entries = [
+            replace(entry, run=in_options(entry.run))
+            for entry in compare_all(settings, seeds, jobs, progress_bar("fits", quiet))
+        ]
         columns, rows = ranking_table(entries, "setting")
         with new_folder(out, overwrite) as folder:
             for entry in entries:

@@ -23,7 +23,8 @@ from rich.progress import (
 from rich.table import Table
 from rich.text import Text
 
-from deepmf.cli.words import as_options
+from deepmf._utils.messages import message_of
+from deepmf.cli.wording import as_options
 
 if TYPE_CHECKING:
     from deepmf.fitting.history import Progress as Sweeps
@@ -36,8 +37,8 @@ def say(text: str) -> None:
 
 
 def note(text: str) -> None:
-    """A remark to standard error, on one line and in the words of the command line."""
-    typer.echo(f"deepmf: {printable(as_options(' '.join(text.splitlines())))}", err=True)
+    """A remark to standard error, on one line and with settings as options."""
+    typer.echo(f"deepmf: {printable(' '.join(as_options(text).splitlines()))}", err=True)
 
 
 def stop(message: str) -> NoReturn:
@@ -54,7 +55,7 @@ def sentences() -> Iterator[None]:
     """
     try:
         with warnings.catch_warnings():
-            warnings.showwarning = lambda message, *place, **more: note(str(message))
+            warnings.showwarning = lambda message, *place, **more: note(message_of(message))
             yield
     except BrokenPipeError:
         raise  # whoever read the output has seen enough: for click to end quietly
@@ -62,9 +63,9 @@ def sentences() -> Iterator[None]:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             stop("There is no space left on the disk; nothing was written.")
         known = error.strerror is not None and error.filename is not None
-        stop(f"{error.strerror}: {str(error.filename)!r}." if known else str(error))
+        stop(f"{error.strerror}: {str(error.filename)!r}." if known else message_of(error))
     except (ValueError, TypeError, ImportError, FloatingPointError) as error:
-        stop(str(error))
+        stop(message_of(error))
     except OverflowError as error:
         stop(f"A number is too large to work with ({error}); nothing was written.")
     except MemoryError as error:

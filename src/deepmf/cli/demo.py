@@ -10,6 +10,8 @@ from pathlib import Path
 import numpy as np
 
 from deepmf._utils.compile_clock import told
+from deepmf._utils.messages import message_of
+from deepmf.cli.wording import as_options
 from deepmf.fitting.history import DIVERGED
 from deepmf.paper.models import DEEP
 from deepmf.report import Ranking, write_report
@@ -49,7 +51,7 @@ def main(arguments: list[str] | None = None) -> int:
         with new_folder(out, given.overwrite) as folder:
             summary = write_results(folder, entries)
     except (ImportError, OSError) as error:
-        sys.stderr.write(f"deepmf: {error}\n")
+        sys.stderr.write(f"deepmf: {as_options(message_of(error))}\n")
         return 2
     say(f"\n{summary}\n\nOpen {out / 'report.html'}; figures, factors and maps are beside it.")
     return 0

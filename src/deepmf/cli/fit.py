@@ -27,6 +27,7 @@ from deepmf.cli.options import (
     config_of,
     takes,
 )
+from deepmf.cli.wording import in_options
 
 if TYPE_CHECKING:
     from deepmf.fitting.checkpoint import Checkpoint
@@ -101,7 +102,7 @@ def fit(
             sweep_bar(total if isinstance(total, int) else 0, quiet) as watch,
             _ended_like_ctrl_c() as came,
         ):
-            run = execute(settings, opened, [watch], file)
+            run = in_options(execute(settings, opened, [watch], file))
         with new_folder(out, overwrite) as folder:
             save_run(folder, run)
             if report:

@@ -11,7 +11,7 @@ from scipy import sparse
 
 from deepmf.cli.console import printable, say, sentences, show_layers, table
 from deepmf.cli.options import READING_OPTIONS, reading_of, takes
-from deepmf.cli.words import as_options
+from deepmf.cli.wording import as_options
 from deepmf.data.dataset import Dataset
 from deepmf.data.on_disk import Stored, as_stored
 from deepmf.io.crs import place_of
@@ -95,4 +95,4 @@ def _show_run(folder: Path) -> None:
     table(["", ""], rows)
     show_layers(run)
     for text in run.notes:
-        say(f"Note: {printable(as_options(text))}")
+        say(f"Note: {printable(text)}")

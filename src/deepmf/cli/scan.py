@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
+from deepmf._utils.messages import SettingError, setting
 from deepmf.cli.console import printable, progress_bar, say, sentences, table
 from deepmf.cli.options import (
     FIT_OPTIONS,
@@ -86,7 +87,7 @@ def scan(
         settings = config_of(data, config, given).updated(ranks=list(grid[0]))
         check_free(out, overwrite, settings.files)
         if settings.fixed is not None:
-            raise ValueError("A scan cannot hold components; leave out fixed.")
+            raise SettingError(f"A scan cannot hold components; leave out {setting('fixed')}.")
         fit = settings.arguments()
         for name in ("ranks", "random_state", "weights"):  # NaN is missing in every scan
             fit.pop(name, None)

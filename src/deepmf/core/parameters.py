@@ -8,11 +8,13 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from deepmf._utils.messages import SettingError
+
 
 def check_integer(what: str, value: Any, low: int) -> None:
     """Refuse all but an integer of at least ``low``."""
     if not isinstance(value, Integral) or isinstance(value, bool) or value < low:
-        raise ValueError(f"{what} must be an integer of at least {low}, got {value!r}.")
+        raise SettingError(f"{what} must be an integer of at least {low}, got {value!r}.")
 
 
 def check_number(what: str, value: Any, low: float, high: float = float("inf")) -> None:
@@ -20,7 +22,7 @@ def check_number(what: str, value: Any, low: float, high: float = float("inf")) 
     real = isinstance(value, Real) and not isinstance(value, bool | np.bool_)
     if not real or not low <= value <= high:
         upper = f" and at most {high:g}" if high < float("inf") else ""
-        raise ValueError(f"{what} must be a number of at least {low:g}{upper}, got {value!r}.")
+        raise SettingError(f"{what} must be a number of at least {low:g}{upper}, got {value!r}.")
 
 
 def _plain(value: Any) -> Any:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from deepmf._utils.messages import Message, setting
 from deepmf._utils.safe_archives import UnreadableError, times
 from deepmf.data.dataset import Dataset
 from deepmf.data.layout import Layout
@@ -76,7 +77,7 @@ def from_cube(
     rows, cols, m = cube.shape
     if reading.image not in (None, (rows, cols)):
         raise UnreadableError(
-            f"{path} holds a cube of {rows} x {cols} pixels; leave out the shape of its pictures."
+            f"{path} holds a cube of {rows} x {cols} pixels; leave out {setting('image')}."
         )
     order: Literal["C", "F"] = "C"
     X: Any
@@ -96,8 +97,8 @@ def from_cube(
         return data
     said = f"The {('first', 'second', 'last')[place]} axis of its {times(shape)} array is taken as"
     tie = " (another is as long)" if shape.count(m) > 1 else ""
-    way = "" if place == 0 else "; if it is the first, say --bands first"
-    return replace(data, notes=[f"{said} the spectral one{tie}{way}.", *data.notes])
+    way = "" if place == 0 else f"; if it is the first, use {setting(bands='first')}"
+    return replace(data, notes=[Message(f"{said} the spectral one{tie}{way}."), *data.notes])
 
 
 def from_matrix(
@@ -130,8 +131,8 @@ def from_matrix(
         return _scene(path, X, reading, wavelengths, bad, nodata, layout)
     if reading.nodata is not None or (reading.bad_bands and layout.kind == "pictures"):
         raise UnreadableError(
-            f"{path} is no scene of pixels, so it has no bad bands or pixels without data to leave "
-            f"out; if it is one, give the shape of its picture."
+            f"{path} is not a scene of pixels, so it has no bad bands or pixels without data to "
+            f"leave out; if it is one, give the shape of its picture with {setting('image')}."
         )
     waves = _wavelengths(path, reading, wavelengths, X.shape[0])
     good = _good_bands(X.shape[0], reading, bad)
@@ -164,7 +165,7 @@ def spectral_axis(
     if count is None and shape[0] != shape[1] and shape[2] in shape[:2]:
         raise UnreadableError(
             f"{path} holds a cube of shape {shape}, which does not look like rows x cols x bands. "
-            f"Say which axis is spectral: --bands first, or --bands last."
+            f"Say which axis is spectral: {setting(bands='first')} or {setting(bands='last')}."
         )
     return 2
 
@@ -238,8 +239,8 @@ def _with_picture(path: Path, shape: tuple[int, int], reading: Reading, layout: 
     if count not in shape:
         raise UnreadableError(
             f"{path} has {shape[0]} features x {shape[1]} samples, and a picture of "
-            f"{size[0]} x {size[1]} = {count} pixels fits neither. Check the shape of the picture, "
-            f"or say what the rows of the matrix are."
+            f"{size[0]} x {size[1]} = {count} pixels fits neither. Check {setting('image')}, or "
+            f"say what the rows of the matrix are with {setting('rows')}."
         )
     pixels: Literal["columns", "rows"] = "columns" if shape[1] == count else "rows"
     if shape[0] == shape[1]:
@@ -271,8 +272,8 @@ def _scene(
         if not kept.pixels.any():
             raise UnreadableError(
                 f"{path} has no data: each of its {n} pixels lacks data in some band. Check the "
-                f"no-data value ({nodata}), leave out the bands that lack it, or fit what there "
-                f"is: --weights observed."
+                f"no-data value ({nodata}), leave out the bands that lack it "
+                f"({setting('bad_bands')}), or fit what there is: {setting(weights='observed')}."
             )
         shape = layout.image_shape or (1, n)
         layout = replace(layout, valid=kept.pixels.reshape(shape, order=layout.order))
@@ -328,7 +329,7 @@ def _wavelengths(path: Path, reading: Reading, own: Any, m: int) -> NDArray[np.f
         raise UnreadableError(
             f"{path} has {m} bands, but {waves.size} wavelengths are listed in "
             f"{reading.wavelengths or path}. If the spectral axis is another one, say so with "
-            f"--bands (cubes) or --rows (matrices)."
+            f"{setting('bands')} (cubes) or {setting('rows')} (matrices)."
         )
     return waves
 

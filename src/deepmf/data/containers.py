@@ -11,13 +11,13 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from deepmf._utils.messages import Message
 from deepmf._utils.optional import need
 from deepmf._utils.warnings import warn
 from deepmf.data.assemble import Rows
 from deepmf.data.dataset import Dataset
 from deepmf.data.layout import Layout
 from deepmf.data.matrix import as_numpy
-from deepmf.data.nodata import KEEPS
 from deepmf.data.reading import Reading
 
 Kind = Literal["plain", "pandas", "anndata", "xarray", "deepmf"]
@@ -61,11 +61,11 @@ def as_dataset(X: Any, rows: Rows = "samples", weights: Any = None) -> Dataset |
 
 
 def say_left_out(X: Any, data: Dataset) -> None:
-    """Warn of pixels of a cube that were left out though some of their bands are there."""
+    """Warn of pixels of a cube that were left out though a setting would keep them."""
     if kind_of(X) == "xarray":
         for note in data.notes:
-            if KEEPS in note:
-                warn(note.replace("--weights observed", "weights='observed'"))
+            if isinstance(note, Message):
+                warn(note)
 
 
 def weights_within(data: Dataset, weights: Any, samples: Literal["columns", "rows"]) -> Any:

@@ -43,7 +43,8 @@ class Dataset:
     names : list of list of str
         Names of the components of each layer of W.
     notes : list of str
-        Sentences on how the data were read: what was chosen, scaled or left out.
+        How the data were read: what was chosen, scaled or left out. A note that advises a setting
+        is a `Message`.
     """
 
     name: str

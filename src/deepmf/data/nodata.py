@@ -7,10 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from deepmf._utils.messages import Message, setting
 from deepmf.data.lazy_cube import blocks, is_lazy, is_masked
-
-KEEPS = "--weights observed keeps them"
-"""What a note says of pixels that were left out though some of their bands are there."""
 
 Bools = NDArray[np.bool_]
 
@@ -65,8 +63,15 @@ def select(X: Any, nodata: float | None, bands: Bools, gaps: bool) -> Selection:
             f"{partly.sum()} of {n}."
         )
     if lacking.any():
-        how, way = ("kept", "") if gaps else ("left out", f"; {KEEPS}")
-        notes.append(f"Pixels that lack some bands, {how}: {lacking.sum()} of {n}{way}.")
+        count = f"{lacking.sum()} of {n}"
+        notes.append(
+            f"Pixels that lack some bands, kept: {count}."
+            if gaps
+            else Message(
+                f"Pixels that lack some bands, left out: {count}; {setting(weights='observed')} "
+                f"keeps them."
+            )
+        )
     pixels = ~found.empty if gaps else ~(found.empty | lacking)
     missing = nodata if gaps and not ordinary and partly.any() else None
     return Selection(filled, None if pixels.all() else pixels, missing, tuple(notes))

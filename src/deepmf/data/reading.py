@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from deepmf._utils.messages import setting
 from deepmf._utils.safe_archives import UnreadableError
 
 _TEXTS = ("variable", "wavelengths", "bad_bands", "features", "samples", "index", "drop")
@@ -65,16 +66,18 @@ class Reading:
         for part, allowed in _ANSWERS.items():
             if getattr(self, part) not in (None, *allowed):
                 given = getattr(self, part)
-                raise UnreadableError(f"{part} must be {' or '.join(allowed)}, got {given!r}.")
+                raise UnreadableError(
+                    f"{setting(part)} must be {' or '.join(allowed)}, got {given!r}."
+                )
         for part in _TEXTS:
             if not isinstance(getattr(self, part), str | None):
-                raise UnreadableError(f"{part} must be text, got {getattr(self, part)!r}.")
+                raise UnreadableError(f"{setting(part)} must be text, got {getattr(self, part)!r}.")
         if not isinstance(self.gaps, bool | None):
             raise UnreadableError(f"gaps must be true or false, got {self.gaps!r}.")
         if isinstance(self.nodata, bool) or not isinstance(self.nodata, int | float | None):
-            raise UnreadableError(f"nodata must be a number, got {self.nodata!r}.")
+            raise UnreadableError(f"{setting('nodata')} must be a number, got {self.nodata!r}.")
         if self.image is not None and not (len(self.image) == 2 and min(self.image) > 0):
-            raise UnreadableError(f"image must be rows and cols, got {self.image!r}.")
+            raise UnreadableError(f"{setting('image')} must be rows and cols, got {self.image!r}.")
 
     def but(self, **answers: Any) -> Reading:
         """The same with other answers."""

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
+from deepmf._utils.messages import SettingError, in_python, setting
 from deepmf.data.matrix import Foreign, as_foreign, as_numpy, on_device
 from deepmf.data.on_disk import Stored, as_stored
 from deepmf.data.weighted import Observed
@@ -117,7 +118,7 @@ def check_finite(A: Any, name: str) -> None:
         return
     found = _find(A, lambda values: ~np.isfinite(values))
     if found is not None:
-        raise ValueError(
+        raise SettingError(
             f"{name} has {found.number} entries that are NaN or infinite, the first {found.value} "
             f"at row {found.row}, column {found.column}. Remove or fill them "
             f"first{_or_left_out(A)}."
@@ -128,7 +129,7 @@ def _or_left_out(A: Any) -> str:
     """How to say that entries which are not finite are missing, where they may be."""
     if is_sparse(A):
         return ""
-    way = "weights='observed' takes NaN for missing"
+    way = f"{setting(weights='observed')} takes NaN for missing"
     if isinstance(A, Observed) and A.weights is not None:
         way = "give them weight 0"
     return f", or leave them out of the fit: {way}"
@@ -148,9 +149,9 @@ def _observed(X: Any, weights: Any, name: str) -> Any:
         )
     if isinstance(weights, str):
         if weights != "observed":
-            raise ValueError(
-                f"weights must be 'observed' (NaN are missing) or an array of {name}'s shape, "
-                f"got {weights!r}."
+            raise SettingError(
+                f"{setting('weights')} must be 'observed' (NaN are missing)"
+                f"{in_python(f' or an array of the shape of {name}')}, got {weights!r}."
             )
         complete = isinstance(X, np.ndarray) and not np.isnan(X.min())
         return X if complete else Observed(X)
@@ -271,23 +272,25 @@ def check_sign(A: Any, name: str = "X", new: bool = False) -> None:
     if is_sparse(A) or isinstance(A, Foreign):
         clip = f"{name}.maximum(0)" if is_sparse(A) else f"{name}.clip(0)"
     ways = (
-        "fit them as they are, as noise, with allow_negative=True, or if the data are signed by "
-        "nature allow signed components: constraint_W='none', model='data-centric'"
+        f"fit them as they are, as noise, with {setting(allow_negative=True)}, or if the data are "
+        f"signed by nature allow signed components: {setting(constraint_W='none')}, "
+        f"{setting(model='data-centric')}"
     )
     if new:
         ways = (
-            "scale them with MinMaxScaler(clip=True) if MinMaxScaler made them, or fit with "
-            "allow_negative=True"
+            f"scale them with MinMaxScaler(clip=True) if MinMaxScaler made them, or fit with "
+            f"{setting(allow_negative=True)}"
         )
     least = float(A.min())
     mark = ""
     if least <= -99 and least.is_integer():
         mark = (
-            f" If {least:.6g} stands for missing data, say nodata={least:.6g} where a scene is "
-            f"read, or put NaN there and pass weights='observed'."
+            f" If {least:.6g} marks missing data, use {setting(nodata=int(least))} where a scene "
+            f"is read, or put NaN there and use {setting(weights='observed')}."
         )
-    raise ValueError(
+    raise SettingError(
         f"Negative values in data: {name} has {found.number} negative entries (first "
         f"{found.value:.6g} at row {found.row}, column {found.column}; smallest {least:.6g}), but "
-        f"both factors of layer 1 are nonnegative. Clip them with {clip}, {ways}.{mark}"
+        f"both factors of layer 1 are nonnegative. Set them to zero first"
+        f"{in_python(f', {clip}')}, {ways}.{mark}"
     )

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deepmf._utils.atomic_files import UNREADABLE
+from deepmf._utils.messages import setting
 from deepmf._utils.safe_archives import UnreadableError, load_npy
 
 _NANOMETRES = {
@@ -84,11 +85,14 @@ def band_numbers(text: str, count: int) -> NDArray[np.int64]:
         ends = re.fullmatch(r"(\d+)(?:-(\d+))?", part)
         if ends is None:
             raise UnreadableError(
-                f"Bad bands must be numbers and ranges such as 1-3,103, got {part!r} in {text!r}."
+                f"{setting('bad_bands')} must be numbers and ranges such as 1-3,103, got {part!r} "
+                f"in {text!r}."
             )
         first, last = int(ends[1]), int(ends[2] or ends[1])
         if not 1 <= first <= last <= count:
-            raise UnreadableError(f"Bad bands {part!r} are outside the file's bands, 1 to {count}.")
+            raise UnreadableError(
+                f"{setting('bad_bands')} has {part!r}, outside the file's bands, 1 to {count}."
+            )
         numbers += range(first, last + 1)
     return np.array(sorted(set(numbers)), dtype=np.int64)
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from deepmf._utils.messages import setting
 from deepmf._utils.threads import single_blas
 from deepmf.constraints import Constraint
 from deepmf.core.quadratic import Array
@@ -61,7 +62,8 @@ def add_layer(
     if inner_iter and not products.HHt.any():
         raise StartError(
             f"Layer {k + 1}: every code under the start's basis is zero, so nothing could move. "
-            f"Signed data need a signed basis: init='snpa' or 'random' with constraint_W='none'."
+            f"Signed data need a signed basis: {setting(init='snpa')} or {setting(init='random')} "
+            f"with {setting(constraint_W='none')}."
         )
     s.W.append(W)
     if k == 0:
@@ -89,7 +91,7 @@ def _first_basis(
     if not W.any():
         raise StartError(
             f"Layer {k + 1}: the start's basis is zero once projected onto {layer.constraint_W!r}. "
-            f"Use another init, or a constraint the data can meet."
+            f"Use another {setting('init')}, or a constraint the data can meet."
         )
     return W
 

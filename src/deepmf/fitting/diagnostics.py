@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from deepmf._utils.messages import setting
 from deepmf.fitting.fit import Fit
 from deepmf.fitting.problem import Problem
 
@@ -22,15 +23,17 @@ def advice(done: Fit, problem: Problem) -> str | None:
             return (
                 f"Layer {k + 1} leaves {left[k]:.3g} of the data's squares unexplained, layer {k} "
                 f"only {left[k - 1]:.3g}: it fits W_{k}, but what is small in W_{k} is not small "
-                f"in the data. Try model='data-centric', which fits the data by every layer."
+                f"in the data. Try {setting(model='data-centric')}, which fits the data by every "
+                f"layer."
             )
     deep = len(ranks) > 1 and ranks[0] > ranks[1] and left[1] > 0
     if deep and problem.loss.name == "layer-centric":
         less_left, more_found = 1 - left[0] / left[1], (1 - left[0]) / max(1 - left[1], 1e-12) - 1
         if max(less_left, more_found) < _COPY:
             return (
-                "Layer 1 fits the data hardly better than layer 2, of which it has become a copy: "
-                "the deeper layer pulls too hard. Lower its weight, for example "
-                "LayerCentric(lam=0.1), or try model='data-centric'."
+                f"Layer 1 fits the data hardly better than layer 2, of which it has become a copy: "
+                f"the deeper layer pulls too hard. Lower its weight, for example "
+                f"{setting(model={'name': 'layer-centric', 'lam': 0.1})}, or try "
+                f"{setting(model='data-centric')}."
             )
     return None

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from deepmf._utils.compile_clock import clock
+from deepmf._utils.messages import SettingError, setting
 from deepmf._utils.threads import single_blas
 from deepmf._utils.warnings import warn
 from deepmf.constraints import Simplex
@@ -56,12 +57,14 @@ class Control:
 
     def __post_init__(self) -> None:
         for name, least in (("max_iter", 0), ("inner_iter", 1), ("augment", 0)):
-            check_integer(name, getattr(self, name), least)
+            check_integer(setting(name), getattr(self, name), least)
         if not isinstance(self.extrapolate, bool | np.bool_):
-            raise ValueError(f"extrapolate must be True or False, got {self.extrapolate!r}.")
+            raise SettingError(
+                f"{setting('extrapolate')} must be True or False, got {self.extrapolate!r}."
+            )
         for name in ("tol", "inner_tol", "max_time"):
             if name != "max_time" or self.max_time is not None:
-                check_number(name, getattr(self, name), 0)
+                check_number(setting(name), getattr(self, name), 0)
         calls = self.callbacks
         if calls is not None and not (
             isinstance(calls, list | tuple) and all(map(callable, calls))
@@ -389,14 +392,15 @@ def _warn_not_converged(problem: Problem, control: Control) -> None:
     free = not any(layer.constraint_W.bounded for layer in problem.layers)
     possible = problem.solver.objection(Simplex()) is None
     drift = (
-        " The layer-centric loss keeps falling as W shrinks and H grows: constraint_W='simplex' "
-        "fixes the scale."
+        f" The layer-centric loss keeps falling as W shrinks and H grows: "
+        f"{setting(constraint_W='simplex')} fixes the scale."
         if free and possible and problem.loss.name == "layer-centric" and len(problem.layers) > 1
         else ""
     )
     warn(
-        f"The fit used all of max_iter={control.max_iter} sweeps before the decrease per sweep "
-        f"fell below tol={control.tol:g} of the loss. Raise max_iter or tol, or set tol=0 to ask "
-        f"for exactly max_iter sweeps.{drift}",
+        f"The fit used all of {setting(max_iter=control.max_iter)} sweeps before the decrease per "
+        f"sweep fell below {setting(tol=control.tol)} of the loss. Raise {setting('max_iter')} or "
+        f"{setting('tol')}, or set {setting(tol=0)} to ask for exactly {setting('max_iter')} "
+        f"sweeps.{drift}",
         ConvergenceWarning,
     )

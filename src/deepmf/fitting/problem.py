@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from deepmf._utils.messages import SettingError, setting
 from deepmf._utils.warnings import warn
 from deepmf.constraints import Constraint, Nonnegative, Simplex, Unconstrained
 from deepmf.core.parameters import Parametrized
@@ -137,10 +138,14 @@ def check_ranks(ranks: object) -> list[int]:
     elif isinstance(ranks, Sequence) and not isinstance(ranks, str | bytes):
         values = list(ranks)
     if not values:
-        raise ValueError(f"ranks must be a list of integers such as [6, 4, 2], got {ranks!r}.")
+        raise SettingError(
+            f"{setting('ranks')} must be a list of integers such as [6, 4, 2], got {ranks!r}."
+        )
     for r in values:
         if not isinstance(r, Integral) or isinstance(r, bool) or r < 1:
-            raise ValueError(f"ranks must be integers of at least 1, got {r!r} in {values}.")
+            raise SettingError(
+                f"{setting('ranks')} must be integers of at least 1, got {r!r} in {values}."
+            )
     return [int(r) for r in values]
 
 
@@ -173,8 +178,8 @@ def per_layer(name: str, given: object, depth: int) -> list[Any]:
     if not isinstance(given, list | tuple):
         return [given] * depth
     if len(given) != depth:
-        raise ValueError(
-            f"{name} has {len(given)} entries for {depth} layers; "
+        raise SettingError(
+            f"{setting(name)} has {len(given)} entries for {depth} layers; "
             f"give one for all layers or a list of {depth}."
         )
     return list(given)
@@ -206,9 +211,9 @@ def _check_parts(problem: Problem) -> None:
             where = f"{factor} of layer {number}"
             reason = problem.solver.objection(own.inner)
             if reason:
-                raise ValueError(
+                raise SettingError(
                     f"Solver {problem.solver.name!r} cannot handle {own!r} on {where}: {reason}. "
-                    f"Use solver='fpgm' or another constraint."
+                    f"Use {setting(solver='fpgm')} or another constraint."
                 )
             reason = penalty.objection(own, partner) if penalty is not None else None
             if reason:
@@ -243,9 +248,9 @@ def check_against_data(problem: Problem, panels: Panels) -> None:
                 )
     first = problem.layers[0].constraint_H
     if first.separable is None and panels.count > 1:
-        raise ValueError(
+        raise SettingError(
             f"{first!r} on H of layer 1 ties all its columns together, but the data come in "
             f"{panels.count} panels of columns. Use a constraint that separates over columns, or "
-            f"keep the data in one panel (panel_size={n})."
+            f"keep the data in one panel ({setting(panel_size=n)})."
         )
     _warn_if_overcomplete(problem.layers, m, n)

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from deepmf import constraints, losses, regularizers, solvers
+from deepmf._utils.messages import SettingError, in_python
 from deepmf.core.parameters import Parametrized
 from deepmf.init import Start, hierarchical, nndsvd, random, snpa
 
@@ -51,7 +52,7 @@ SETTINGS = {
 """Arguments of a fit that names stand for, and the kind of each."""
 
 
-class UnknownNameError(ValueError):
+class UnknownNameError(SettingError):
     """A name that stands for nothing here."""
 
 
@@ -99,8 +100,9 @@ def resolve(kind: str, given: object, custom: Sequence[type[Parametrized]] = ())
             f"{kind} got the class {given.__name__}; pass an instance, {given.__name__}()."
         )
     raise UnknownNameError(
-        f"Unknown {kind} {given!r}: expected one of {', '.join(map(repr, names))}, "
-        f"or an instance of deepmf's {base.__name__}."
+        f"Unknown {kind} {given!r}: expected one of {', '.join(map(repr, names))}"
+        + in_python(f", or an instance of deepmf's {base.__name__}")
+        + "."
     )
 
 
@@ -116,10 +118,13 @@ def resolve_start(given: object, signed: bool = False) -> Start:
         return STARTS[given]
     if callable(given):
         return given
-    raise ValueError(
-        f"Unknown init {given if isinstance(given, str) else type(given).__name__!r}: expected one "
-        f"of {', '.join(map(repr, STARTS))}, a function start(panels, rank, rng) -> W, a list of "
-        f"such, or a pair of lists (Ws, Hs) with one matrix per layer."
+    other = (
+        ", a function start(panels, rank, rng) -> W, a list of such, or a pair of lists (Ws, Hs) "
+        "with one matrix per layer"
+    )
+    raise SettingError(
+        f"Unknown init {given if isinstance(given, str) else type(given).__name__!r}: "
+        f"expected one of {', '.join(map(repr, STARTS))}{in_python(other)}."
     )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from deepmf._utils.messages import SettingError
 from deepmf.core.quadratic import Array
 from deepmf.data.panels.base import Panels
 
@@ -17,5 +18,5 @@ alike. Layer l starts from ``W_{l-1}`` as its data.
 """
 
 
-class StartError(ValueError):
+class StartError(SettingError):
     """A start cannot give what was asked for."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from deepmf._utils.messages import setting
 from deepmf.core.quadratic import Array
 from deepmf.data.panels.base import Panels
 from deepmf.init.base import StartError
@@ -57,7 +58,7 @@ def hierarchical(panels: Panels, rank: int, rng: np.random.Generator | None = No
             raise StartError(
                 f"Hierarchical clustering found only {len(leaves)} clusters that can be told apart "
                 f"where rank {rank} was asked for. Lower the rank to {len(leaves)}, or use "
-                f"init='random' or 'nndsvd'."
+                f"{setting(init='random')} or {setting(init='nndsvd')}."
             )
         leaves.remove(best)
         for half in best.halves:

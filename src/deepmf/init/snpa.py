@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from deepmf._utils.messages import setting
 from deepmf.constraints.simplex import CappedSimplex
 from deepmf.core.quadratic import Array, Quadratic
 from deepmf.data.panels.base import Panels
@@ -41,7 +42,7 @@ def snpa(panels: Panels, rank: int, rng: np.random.Generator | None = None) -> A
             raise StartError(
                 f"SNPA found only {hull.size} vertices where rank {rank} was asked for: the other "
                 f"columns are mixtures of these. Lower the rank to {hull.size}, or use "
-                f"init='random' or 'nndsvd'."
+                f"{setting(init='random')} or {setting(init='nndsvd')}."
             )
         hull.add(j)
         if hull.size == rank:

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from deepmf._utils.messages import setting
 from deepmf._utils.safe_archives import UnreadableError
 from deepmf.data.assemble import check_numbers, check_sparse_size, from_matrix
 from deepmf.data.dataset import Dataset
@@ -116,7 +117,8 @@ def _names(
         if names is not None and len(names) != count:
             raise UnreadableError(
                 f"{file} beside {path} has {len(names)} names, but the matrix has {count} {what}. "
-                f"Correct it or move it away; if the matrix is turned, say what its rows are."
+                f"Correct it or move it away; if the matrix is transposed, say what its rows are "
+                f"with {setting('rows')}."
             )
         found.append(names)
     return found[0], found[1]

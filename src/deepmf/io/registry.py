@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from deepmf._utils.messages import setting
 from deepmf._utils.safe_archives import UnreadableError
 from deepmf.data.dataset import Dataset
 from deepmf.data.reading import Reading
@@ -85,7 +86,7 @@ def read(path: str | os.PathLike[str], reading: Reading = _USUAL, **answers: Any
     file = _inside(Path(path))
     with _whole(file) as kind:
         if reading.variable is not None and type(kind).variables is Format.variables:
-            raise UnreadableError(f"{file} holds one array; leave out the variable's name.")
+            raise UnreadableError(f"{file} holds one array; leave out {setting('variable')}.")
         return with_names(kind.read(file, reading), reading)
 
 

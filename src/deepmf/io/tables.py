@@ -15,6 +15,7 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from deepmf._utils.messages import setting
 from deepmf._utils.optional import need
 from deepmf._utils.safe_archives import UnreadableError, check_room, room
 from deepmf._utils.text_tables import write_csv
@@ -151,7 +152,7 @@ def from_frame(path: Path, frame: Any, reading: Reading, kind: str) -> Dataset:
         columns = [_column(frame, int(k)) for k in text]
         raise UnreadableError(
             f"{path} has columns that are not numbers: {_listed(columns)}. Leave them out with "
-            f"--drop, and say with --index which one names the rows."
+            f"{setting('drop')}, and say which one names the rows with {setting('index')}."
         )
     if not numeric.any():
         raise UnreadableError(f"{path} has no columns of numbers.")
@@ -189,7 +190,7 @@ def _chosen(path: Path, frame: Any, reading: Reading) -> Any:
         if values.dtype.kind in "iu" and len(values) > 20 and values.is_unique and name != "":
             warn(
                 f"{path}: column {name} has another whole number in every row and is taken as a "
-                f"feature; if it names the rows, pass --index {name}."
+                f"feature; if it names the rows, use {setting(index=str(name))}."
             )
     return frame
 
@@ -216,7 +217,7 @@ def _check_text(path: Path, frame: Any, k: int) -> None:
         raise UnreadableError(
             f"{path} has text where numbers are due: {values[first]!r} in column "
             f"{_column(frame, k)}, row {row + 1 if isinstance(row, int) else first}. "
-            f"Correct it, or remove the column."
+            f"Correct it, or leave the column out with {setting('drop')}."
         )
 
 
@@ -229,8 +230,8 @@ def _check_whole(path: Path, A: NDArray, table: Any) -> None:
     cut = " That is its last row: the file may be truncated." if i == len(A) - 1 else ""
     raise UnreadableError(
         f"{path} has {int(missing.sum())} missing values, the first in row {i + 1}, column "
-        f"{_column(table, j)}.{cut} Fill them, remove the rows or columns that "
-        f"have them, or fit the others alone: --weights observed."
+        f"{_column(table, j)}.{cut} Fill them, remove the rows or columns that have them, or fit "
+        f"the observed values only: {setting(weights='observed')}."
     )
 
 

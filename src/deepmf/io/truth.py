@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from deepmf._utils.messages import setting
 from deepmf._utils.safe_archives import UnreadableError, load_npy, load_npz
 from deepmf.data.dataset import Dataset, Truth
 from deepmf.data.wavelengths import as_wavelengths, find_wavelengths, is_length, names_wavelengths
@@ -221,8 +222,8 @@ def _interpolated(
     if beyond:
         raise UnreadableError(
             f"{path} has spectra from {spans[0]}, but {name} has bands from {spans[1]}, {beyond} "
-            f"of them outside; give spectra that cover them, or leave these bands out "
-            f"(--bad-bands)."
+            f"of them outside; give spectra that cover them, or leave these bands out with "
+            f"{setting('bad_bands')}."
         )
     order = np.argsort(waves)
     out = np.column_stack([np.interp(bands, waves[order], spectrum[order]) for spectrum in M.T])

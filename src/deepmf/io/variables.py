@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from deepmf._utils.messages import setting
 from deepmf._utils.safe_archives import UnreadableError
 from deepmf.io.format import Variable
 
@@ -38,7 +39,7 @@ def several(path: Path, found: Sequence[Variable]) -> UnreadableError:
     """What to say where a file leaves the choice."""
     return UnreadableError(
         f"{path} holds several matrices: {list_of(found)}. Say which one is the data with "
-        f"--variable."
+        f"{setting('variable')}."
     )
 
 

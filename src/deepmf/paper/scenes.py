@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from deepmf._utils import messages
 from deepmf._utils.processes import Progress, in_parallel
 from deepmf.core.quadratic import Array
 from deepmf.datasets import (
@@ -92,9 +93,9 @@ def _own_scene(source: Source) -> Scene:
     ranks = source.ranks or tuple(sorted(counts, reverse=True))
     strangers = [k for k in counts if k not in ranks]
     if strangers or not ranks:
-        raise ValueError(
-            f"The truths have {counts} materials and the ranks are {list(ranks)}; "
-            f"give --ranks that contain each number of materials, such as 6,4,2."
+        raise messages.SettingError(
+            f"The truths have {counts} materials and the ranks are {list(ranks)}; give "
+            f"{messages.setting('ranks')} that contain each number of materials, such as 6,4,2."
         )
     return Scene(data, ranks, {ranks.index(k): t for t, k in enumerate(counts)})
 

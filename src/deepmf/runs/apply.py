@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from deepmf._utils.messages import SettingError, setting
 from deepmf.data.containers import check_same_features
 from deepmf.data.dataset import Dataset
 from deepmf.data.layout import Layout
@@ -80,10 +81,10 @@ def apply(
     if f.problem.nonnegative and not allow:
         least = float(check_matrix(data.X, sparse_ok=True, weights=weights).min())
         if least < 0:
-            raise ValueError(
+            raise SettingError(
                 f"{path} has negative values, down to {least:.6g}, but both factors of layer 1 are "
                 f"nonnegative: set them to zero in the file, or code them as they are, as noise, "
-                f"with allow_negative=True."
+                f"with {setting(allow_negative=True)}."
             )
     codes = f.encode(data, weights=weights)
     layout = replace(data.layout, spectra_totals=_spectra_totals(f))
@@ -141,10 +142,10 @@ def _check_bands(new: Layout, fitted: Layout, found: int, count: int, path: str)
     lost = np.setdiff1d(known, bands)
     if same and len(lost):
         some = ", ".join(map(str, lost[:8])) + (f" and {len(lost) - 8} more" * (len(lost) > 8))
-        way = "" if fitted.bands is not None else "keep them with --bad-bands none, or "
-        raise ValueError(
-            f"Bands of the run are bad or without data in {path}: {some}; {way}leave them out of a "
-            f"new fit, or choose other data."
+        keep = f"keep them with {setting(bad_bands='none')}, or " if fitted.bands is None else ""
+        raise SettingError(
+            f"Bands of the run are bad or without data in {path}: {some}; {keep}leave them out of "
+            f"a new fit, or choose other data."
         )
 
 

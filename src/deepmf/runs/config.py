@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from deepmf._factorize import factorize
+from deepmf._utils.messages import SettingError, setting
 from deepmf.fitting.checkpoint import Checkpoint
 from deepmf.fitting.registry import SETTINGS, known
 from deepmf.io import Reading
@@ -31,8 +32,8 @@ PATHS = ("wavelengths", "features", "samples")
 _HEAD = "# Repeat this run: deepmf fit --config config.toml -o FOLDER\n\n"
 
 
-class ConfigError(ValueError):
-    """Settings that make no sense, with a sentence."""
+class ConfigError(SettingError):
+    """Settings that make no sense; the message says why."""
 
 
 @dataclass(frozen=True)
@@ -143,7 +144,7 @@ class Config:
     def arguments(self) -> dict[str, Any]:
         """Keyword arguments for `factorize`, with names of files' ``none`` made None."""
         if "ranks" not in self.fit:
-            raise ConfigError("No ranks are given: say, for example, --ranks 6,4,2.")
+            raise ConfigError(f"No ranks are given: say, for example, {setting(ranks=[6, 4, 2])}.")
         for file in self.files:
             if not _is_text(file):
                 raise ConfigError(

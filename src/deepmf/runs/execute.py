@@ -15,6 +15,7 @@ import numpy as np
 
 from deepmf._factorize import factorize
 from deepmf._utils.compile_clock import clock
+from deepmf._utils.messages import Message, message_of, setting
 from deepmf.constraints import Fixed
 from deepmf.data.dataset import Dataset, Truth
 from deepmf.data.on_disk import Stored, as_stored
@@ -44,9 +45,7 @@ def open_data(config: Config) -> Dataset:
     if config.path.startswith("dataset:"):
         said = [name for name, answer in vars(config.reading).items() if answer is not None]
         if said:
-            raise ConfigError(
-                f"{config.path} knows how it is read; leave out --{said[0].replace('_', '-')}."
-            )
+            raise ConfigError(f"{config.path} knows how it is read; leave out {setting(said[0])}.")
         data = catalogue.load(config.path.removeprefix("dataset:"))
     else:
         gaps = config.fit.get("weights") == "observed" or config.reading.gaps
@@ -101,7 +100,7 @@ def execute(
     seconds = clock() - began
     truth = truth_by_layer(data, f.ranks)
     said = [w.message for w in caught if not issubclass(w.category, InterruptedWarning)]
-    notes += dict.fromkeys(map(str, said))
+    notes += dict.fromkeys(message_of(w) for w in said if isinstance(w, Warning))
     if config.truth:
         notes += unused(data, truth, f.ranks)
     return Run(
@@ -129,10 +128,12 @@ def _with_held(
     notes = [note] if note else []
     scales = first.scales(W)
     if scales is not None:
-        way = "; constraint_W='nonnegative' keeps the units of the file"
+        way = f"; {setting(constraint_W='nonnegative')} keeps the units of the file"
         notes.append(
-            f"The components held are divided by their sums, as the {first.name} asks, and the "
-            f"codes are so much larger{way if layers[0].regularizer_W is None else ''}."
+            Message(
+                f"The components held are divided by their sums, as the {first.name} asks, and "
+                f"the codes are larger by as much{way if layers[0].regularizer_W is None else ''}."
+            )
         )
         return [Fixed(W / scales, first), *others], notes
     ratio = _typical_size(data.X) / max(_typical_size(W), np.finfo(np.float64).tiny)

@@ -10,6 +10,8 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from deepmf._utils.messages import Message, setting
+
 MARK = ".deepmf"
 """A file in every folder deepmf makes: only such a folder is ever replaced."""
 
@@ -70,7 +72,10 @@ def check_free(path: Path, overwrite: bool, inputs: Iterable[str | Path] = ()) -
         return
     if not overwrite:
         raise FileExistsError(
-            f"The folder {str(path)!r} is not empty; choose another, or pass --overwrite."
+            Message(
+                f"The folder {str(path)!r} is not empty; choose another, or pass "
+                f"{setting(overwrite=True)}."
+            )
         )
     if not (real / MARK).exists():
         raise FileExistsError(

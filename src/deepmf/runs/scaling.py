@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from deepmf._utils.messages import SettingError, setting
 from deepmf.core.quadratic import Array
 from deepmf.data.on_disk import Stored
 from deepmf.data.provenance import Scaling
@@ -62,15 +63,15 @@ def _counts(X: Any, how: str) -> Any:
     """X in memory, if it can be scaled so."""
     X = np.asarray(X) if isinstance(X, Stored) else X
     if how not in SCALES:
-        raise ValueError(f"scale must be one of {', '.join(SCALES)}, got {how!r}.")
+        raise SettingError(f"{setting('scale')} must be one of {', '.join(SCALES)}, got {how!r}.")
     if how == "unit":
         return X
     thin = sparse.issparse(X)
     least = float(X.min() if thin else np.fmin.reduce(X, axis=None))
     if least < 0:
-        raise ValueError(
-            f"scale {how!r} is for counts, but the data go down to {least:.6g}; clip them or scale "
-            f"them otherwise."
+        raise SettingError(
+            f"{setting(scale=how)} is for counts, but the data go down to {least:.6g}; clip them "
+            f"or scale them otherwise."
         )
     return X
 

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from deepmf._factorize import factorize
+from deepmf._utils.messages import SettingError, setting
 from deepmf._utils.processes import Progress, in_parallel
 from deepmf.core.parameters import check_integer
 from deepmf.core.quadratic import Array
@@ -143,16 +144,21 @@ def scan(
     """
     data = held_out(as_columns(X, "observed")[0])
     grid = _grid(ranks)
-    check_integer("seeds", seeds, 2)
-    check_integer("random_state", random_state, 0)
-    check_integer("folds", folds, 2)
+    check_integer(setting("seeds"), seeds, 2)
+    check_integer(setting("random_state"), random_state, 0)
+    check_integer(setting("folds"), folds, 2)
     if folds > PARTS:
-        raise ValueError(f"folds must be at most {PARTS}, a tenth of the data each, got {folds}.")
+        raise SettingError(
+            f"{setting('folds')} must be at most {PARTS}, a tenth of the data each, got {folds}."
+        )
     own = [name for name in settings if name in _OWN]
     if own:
-        raise ValueError(f"scan sets {own[0]} itself; leave it out.")
+        raise SettingError(f"scan sets {setting(own[0])} itself; leave it out.")
     if settings.get("device") is not None:
-        raise ValueError(f"scan does not use a device, got {settings['device']!r}; leave it out.")
+        raise SettingError(
+            f"scan does not use a device, got {settings['device']!r}; leave out "
+            f"{setting('device')}."
+        )
     tasks = [
         task
         for candidate in grid
@@ -172,14 +178,15 @@ def scan(
 
 def _grid(ranks: Any) -> list[tuple[int, ...]]:
     if isinstance(ranks, str) or not isinstance(ranks, Iterable):
-        raise ValueError(
-            f"ranks must list candidates, such as range(2, 8) or [3, [4, 2]], got {ranks!r}."
+        raise SettingError(
+            f"{setting('ranks')} must list candidates, such as range(2, 8) or [3, [4, 2]], got "
+            f"{ranks!r}."
         )
     grid = list(dict.fromkeys(tuple(check_ranks(candidate)) for candidate in ranks))
     if len({candidate[0] for candidate in grid}) < 2:
-        raise ValueError(
-            f"ranks must hold candidates with different numbers of components to choose between, "
-            f"such as range(2, 8), got {[list(candidate) for candidate in grid]}."
+        raise SettingError(
+            f"{setting('ranks')} must hold candidates with different numbers of components to "
+            f"choose between, such as range(2, 8), got {[list(candidate) for candidate in grid]}."
         )
     return grid
 

@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from deepmf._utils.messages import setting
 from deepmf._utils.warnings import warn
 from deepmf.core.parameters import check_integer
 from deepmf.core.quadratic import Array
@@ -63,7 +64,7 @@ class TensorPanels(Panels):
         self.data = data
         self.shape, self.dtype = data.shape, data.dtype
         self.width = _WIDTH[data.device.type] if width is None else width
-        check_integer("panel_size", self.width, 1)
+        check_integer(setting("panel_size"), self.width, 1)
         self.count = -(-self.shape[1] // self.width)
         self.type = as_tensor(np.empty(0, self.dtype)).dtype
         self.blocks = blocks_of(data.array, data.device, self.type)

@@ -12,6 +12,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from deepmf._utils.messages import Message, SettingError, setting
 from deepmf.data.matrix import Foreign
 from deepmf.data.on_disk import Stored
 
@@ -179,9 +180,12 @@ def at_work(device: torch.device) -> Iterator[None]:
         tried = re.search(r"allocate ([0-9.]+ \w+)", str(error))
         free = torch.cuda.mem_get_info(device)[0] / 2**30
         raise MemoryError(
-            f"{device} has no room: {tried[1] if tried else 'more'} was needed and {free:.2f} GiB "
-            f"are free. Give X as a NumPy array with device='cuda', which sends it block by block "
-            f"where it must, lower panel_size, or free some memory."
+            Message(
+                f"{device} has no room: {tried[1] if tried else 'more'} was needed and {free:.2f} "
+                f"GiB are free. Give X as a NumPy array with {setting(device='cuda')}, which sends "
+                f"it block by block where it must, lower {setting('panel_size')}, or free some "
+                f"memory."
+            )
         ) from None
     finally:
         setattr(settings, name, before)
@@ -226,13 +230,18 @@ def usable(device: Any) -> torch.device:
     except (RuntimeError, TypeError):
         where = None
     if where is None or where.type not in ("cpu", "cuda"):
-        raise ValueError(f"device must be 'cpu', 'cuda' or 'cuda:0', ..., got {device!r}.")
+        raise SettingError(
+            f"{setting('device')} must be 'cpu', 'cuda' or 'cuda:0', ..., got {device!r}."
+        )
     if where.type == "cpu":
         return where
     if torch.version.cuda is None:
         raise RuntimeError(
-            f"device={str(device)!r} needs a PyTorch with CUDA, but the one installed "
-            f"({torch.__version__}) has none: install one as pytorch.org says, or use device='cpu'."
+            Message(
+                f"{setting(device=str(device))} needs a PyTorch with CUDA, but the one installed "
+                f"({torch.__version__}) has none: install one as pytorch.org says, or use "
+                f"{setting(device='cpu')}."
+            )
         )
     try:
         with warnings.catch_warnings():
@@ -241,13 +250,15 @@ def usable(device: Any) -> torch.device:
             count = torch.cuda.device_count()
     except (RuntimeError, AssertionError) as error:
         raise RuntimeError(
-            f"device={str(device)!r} cannot be used: {_first_sentence(error)}. Check the driver "
-            f"with nvidia-smi, or use device='cpu'."
+            Message(
+                f"{setting(device=str(device))} cannot be used: {_first_sentence(error)}. Check "
+                f"the driver with nvidia-smi, or use {setting(device='cpu')}."
+            )
         ) from None
     index = torch.cuda.current_device() if where.index is None else where.index
     if index >= count:
-        raise ValueError(
-            f"device={str(device)!r} does not exist: there {'is' if count == 1 else 'are'} "
+        raise SettingError(
+            f"{setting(device=str(device))} does not exist: there {'is' if count == 1 else 'are'} "
             f"{count}, counted from cuda:0."
         )
     return torch.device("cuda", index)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deepmf._utils.digests import column_hashes
+from deepmf._utils.messages import setting
 from deepmf._utils.threads import do_in_threads, in_threads
 from deepmf.constraints.base import Constraint
 from deepmf.core.parameters import check_integer
@@ -90,7 +91,7 @@ class ColumnPanels(Panels):
         self.shape = (X.shape[0], X.shape[1])
         self.dtype = X.dtype
         self.width = _WIDTH if width is None else width
-        check_integer("panel_size", self.width, 1)
+        check_integer(setting("panel_size"), self.width, 1)
         self.count = -(-X.shape[1] // self.width)
         self._norms2 = np.empty(X.shape[1])
         for cols, P in self._panels():

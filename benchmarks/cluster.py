@@ -167,7 +167,7 @@ def _asked(D: da.Array, fan: int, r: int, times: int) -> tuple[float, float]:
     try:
         asked = pool.Crew(D, np.dtype(float))
         G = np.random.default_rng(0).random((D.shape[0], r))
-        coding, solver = Coding(G.T @ G, G, Nonnegative()), FastProjectedGradient()
+        coding, solver = Coding.of(G, Nonnegative()), FastProjectedGradient()
         asked.sum("begin", coding)
         number = count(1)
         return _median(lambda: asked.sum("update", next(number), coding, solver, 1, 0.0), times)

@@ -131,7 +131,7 @@ def one_pass(m: int, n: int, r: int, order: str, speed: float) -> str:
     basis = W.cpu().numpy().astype(float)
     basis += 0.1 * np.random.default_rng(0).random(basis.shape)
     p = TensorPanels(TensorData(X))
-    coding, solver = Coding(basis.T @ basis, basis, Nonnegative()), FastProjectedGradient()
+    coding, solver = Coding.of(basis, Nonnegative()), FastProjectedGradient()
     p.begin(coding)
     begun = p.H.clone()
 
@@ -224,7 +224,7 @@ def streamed(less: int, sending: float) -> str:
         W = rng.random((224, 6))
         X = np.tile((W @ rng.dirichlet(np.ones(6), 10_000).T).astype(np.float32), 200 // less)
         with TensorPanels(TensorData.sent(X, "cuda")) as p:
-            coding = Coding(W.T @ W, W, Nonnegative())
+            coding = Coding.of(W, Nonnegative())
             p.begin(coding)
             seen = []
             for _ in range(5):

@@ -72,7 +72,7 @@ class Stopping(Checkpoint):
 def same(f, g):
     assert f.stop_reason == g.stop_reason
     assert f.start == g.start
-    for A, B in zip([*f.W, *f.H, f.weights, *f.encoder], [*g.W, *g.H, g.weights, *g.encoder]):
+    for A, B in zip([*f.W, *f.H, f.weights, f.strength], [*g.W, *g.H, g.weights, g.strength]):
         np.testing.assert_array_equal(A, B)
     for name in ("objective", "layer_errors", "data_errors"):
         np.testing.assert_array_equal(f.history[name], g.history[name])

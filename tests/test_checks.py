@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -37,8 +39,9 @@ from deepmf.checks import (
     check_solver,
     check_start,
 )
-from deepmf.data.panels import DataProducts, DensePanels, Foreign, Stored
+from deepmf.data.panels import Codes, DensePanels, Foreign, Stored
 from deepmf.init import hierarchical, nndsvd, random, snpa
+from deepmf.losses import H
 
 X = np.random.default_rng(0).random((6, 20))
 
@@ -377,15 +380,16 @@ def test_broken_starts():
 class NoPull(LayerCentric):
     """Forgets that W_l is what layer l + 1 approximates."""
 
-    def W(self, s, layer, w):
-        return Multilayer().W(s, layer, w)
+    def block_terms(self, factor, depth, w):
+        return Multilayer().block_terms(factor, depth, w)
 
 
 class OneTerm(DataCentric):
     """Forgets that deeper layers see H_1 too."""
 
-    def terms(self, s, w):
-        return super().terms(s, w)[:1]
+    def block_terms(self, factor, depth, w):
+        terms = self.terms(depth, w)
+        return terms[:1] if factor == H(0) else terms
 
 
 class Odd(DataCentric):
@@ -426,12 +430,18 @@ class Array(Foreign):
 
 class ForgetsThePenalty(DensePanels):
     def update(self, coding, *rest):
-        return DataProducts(*super().update(coding, *rest)[:2], 0.0)
+        return super().update(coding, *rest)._replace(penalty=0.0)
+
+
+class NoUndo(Codes):
+    def undo(self):
+        pass
 
 
 class CannotUndo(DensePanels):
-    def undo(self):
-        pass
+    @cached_property
+    def codes(self):
+        return NoUndo(np.zeros((0, self.shape[1])))
 
 
 class Scaled(DensePanels):

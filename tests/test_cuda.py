@@ -70,7 +70,7 @@ def problem(m, n, r, constraint, dtype, order="C"):
     W = rng.random((m, r))
     X = W @ rng.dirichlet(np.ones(r), n).T + 0.05 * rng.random((m, n))
     H = constraint.project(rng.dirichlet(np.ones(r), n).T)
-    return np.asarray(X, dtype=dtype, order=order), H, Coding(W.T @ W, W, constraint)
+    return np.asarray(X, dtype=dtype, order=order), H, Coding.of(W, constraint)
 
 
 def on_device(X, width=None):
@@ -88,18 +88,18 @@ def loss(X, W, H):
 def check_update(p, X, H, coding, solver, max_iter=10, tol=0.01):
     """Codes are the reference's, products those of the codes."""
     expected = as_panels(X)
-    expected.set_codes(H)
+    expected.codes.set(H)
     expected.update(coding, Plain(solver), max_iter, tol)
-    p.set_codes(H)
+    p.codes.set(H)
     new = p.update(coding, solver, max_iter, tol)
-    codes = host(p.get_codes())
+    codes = host(p.codes.H)
     assert any(way is not None for way in p._passes.values()), "not by the kernels"
     exact = X.dtype == np.float64
-    best = loss(X, coding.G, expected.get_codes().astype(float))
+    best = loss(X, coding.G, expected.codes.H.astype(float))
     assert loss(X, coding.G, codes) == pytest.approx(best, rel=1e-10 if exact else 1e-4)
-    np.testing.assert_allclose(codes, expected.get_codes(), atol=1e-8 if exact else 2e-2)
-    np.testing.assert_allclose(new.XHt, X.astype(float) @ codes.T, rtol=1e-12)
-    np.testing.assert_allclose(new.HHt, codes @ codes.T, rtol=1e-12)
+    np.testing.assert_allclose(codes, expected.codes.H, atol=1e-8 if exact else 2e-2)
+    np.testing.assert_allclose(new.terms[0].C, X.astype(float) @ codes.T, rtol=1e-12)
+    np.testing.assert_allclose(new.terms[0].terms[0][1], codes @ codes.T, rtol=1e-12)
     assert coding.constraint.violation(codes) < (1e-12 if exact else 1e-6)
 
 
@@ -148,14 +148,14 @@ def test_updates_from_ahead_can_be_taken_back(rank, number, dtype):
     both = on_device(X), as_panels(X)
     seen = []
     for p in both:
-        p.set_codes(H)
+        p.codes.set(H)
         codes = []
         for momentum in (0.0, 0.7, None, 0.9, "undo", "undo", 0.0, 0.4):
             if momentum == "undo":
-                p.undo()
+                p.codes.undo()
             else:
-                p.update(replace(coding, momentum=momentum), FastProjectedGradient(), 3, 0.0)
-            codes.append(host(p.get_codes()) if p is both[0] else p.get_codes().astype(float))
+                p.update(replace(coding, ahead=momentum), FastProjectedGradient(), 3, 0.0)
+            codes.append(host(p.codes.H) if p is both[0] else p.codes.H.astype(float))
         seen.append(codes)
     for new, old in zip(*seen):
         np.testing.assert_allclose(new, old, atol=1e-10 if dtype == np.float64 else 1e-3)
@@ -170,7 +170,7 @@ def test_other_fits_are_let_go_while_one_is_recorded():
         gc.set_threshold(1, 1, 1)
         for _ in range(3):
             p = on_device(X)
-            p.set_codes(H)
+            p.codes.set(H)
             for _ in range(3):
                 p.update(coding, FastProjectedGradient(), 10, 0.01)
             p.itself = p
@@ -193,9 +193,9 @@ def test_the_same_every_time(rank):
     X, H, coding = problem(162, 5000, rank, Nonnegative(), np.float32)
     p, seen = on_device(X), []
     for _ in range(4):  # the second call is recorded, the third repeats it
-        p.set_codes(H)
+        p.codes.set(H)
         products = [p.update(coding, FastProjectedGradient(), 10, 0.01) for _ in range(3)][-1]
-        seen.append((host(p.get_codes()), products.XHt, products.HHt))
+        seen.append((host(p.codes.H), products.terms[0].C, products.terms[0].terms[0][1]))
     for other in seen[1:]:
         for a, b in zip(seen[0], other):
             np.testing.assert_array_equal(a, b)
@@ -243,7 +243,7 @@ def test_blocks_are_as_good_as_the_whole(rank, order, dtype, streamed, tmp_path)
         check_update(p, X, H, coding, FastProjectedGradient())
         np.testing.assert_allclose(p.norm2, np.sum(X.astype(float) ** 2))
         np.testing.assert_array_equal(p.columns([3, 1200, 3]), X[:, [3, 1200, 3]])
-        residual = 2 * loss(X, coding.G, host(p.get_codes()))
+        residual = 2 * loss(X, coding.G, host(p.codes.H))
         np.testing.assert_allclose(p.residuals2([coding.G]), residual, rtol=1e-4)
 
 

@@ -139,8 +139,7 @@ def test_some_rows_code_as_data_with_the_others_missing(model):
     part = f.of_rows(rows)
     np.testing.assert_allclose(part.encode(new[rows]), f.encode(new, weights=seen), atol=1e-4)
     np.testing.assert_array_equal(part.basis(2), f.W[1][rows])
-    for whole, own in zip(f.of_rows(slice(None)).encoder, f.encoder):
-        np.testing.assert_allclose(whole, own, rtol=1e-12)
+    np.testing.assert_array_equal(f.of_rows(slice(None)).encode(new), f.encode(new))
 
 
 def test_encode_with_a_penalty_and_a_set():
@@ -209,8 +208,7 @@ def assert_same(f, g):
     assert g.stop_reason == f.stop_reason
     assert g.n_iter == f.n_iter
     np.testing.assert_array_equal(g.weights, f.weights)
-    for a, b in zip(g.encoder, f.encoder):
-        np.testing.assert_array_equal(a, b)
+    assert g.strength == f.strength
     assert g.problem.spec() == f.problem.spec()
     assert (
         repr(g.problem) == repr(f.problem) or "array" in repr(f.problem) or "np." in repr(f.problem)

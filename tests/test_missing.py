@@ -13,12 +13,14 @@ from deepmf import L1, DeepMF, Factorization, GroupedSparse, MinVolume, Ridge, f
 from deepmf._utils.threads import limit_threads
 from deepmf.constraints import Nonnegative
 from deepmf.core.state import State
+from deepmf.core.terms import DataTerm
 from deepmf.data.panels import Coding, DensePanels, ObservedPanels, as_panels
 from deepmf.data.weighted import Observed
 from deepmf.fitting.add_layer import add_layer
+from deepmf.fitting.calibration import calibrate
 from deepmf.fitting.problem import build_problem
 from deepmf.fitting.registry import resolve_start
-from deepmf.fitting.sweep import Sweep, squared_errors
+from deepmf.fitting.sweep import Sweep
 from deepmf.losses import DataCentric, LayerCentric
 from deepmf.solvers import FastProjectedGradient
 
@@ -138,11 +140,13 @@ def test_the_objective_never_rises(settings, extrapolate):
 
 def filled_loss(sweep, panels, fills):
     """The loss with every data term's X filled as it was at a former point."""
-    s, H = sweep.state, panels.get_codes()
-    terms = sweep.loss.terms(s, sweep.weights)
-    data = sum(0.5 * w * np.sum((F - B @ H) ** 2) for (w, B), F in zip(terms, fills, strict=True))
+    s, H = sweep.state, panels.codes.H
+    terms = sweep.model.bases(s)
+    data = sum(
+        0.5 * t.weight * np.sum((F - t.B @ H) ** 2) for t, F in zip(terms, fills, strict=True)
+    )
     deeper = [
-        0.5 * sweep.weights[k] * np.sum((s.W[k - 1] - s.W[k] @ s.H[k]) ** 2)
+        0.5 * sweep.calibration.weights[k] * np.sum((s.W[k - 1] - s.W[k] @ s.H[k]) ** 2)
         for k in range(1, s.depth)
     ]
     return data + (0 if sweep.loss.errors == "data" else sum(deeper))
@@ -151,27 +155,28 @@ def filled_loss(sweep, panels, fills):
 @pytest.mark.parametrize("loss", [LayerCentric(), DataCentric()], ids=str)
 def test_every_block_update_decreases_the_filled_loss(loss):
     problem = build_problem(RANKS, loss)
-    panels, state = as_panels(Observed(X, WEIGHTS)), State(1.0)
+    panels, state = as_panels(Observed(X, WEIGHTS)), State()
     for _ in RANKS:
         add_layer(panels, state, problem, resolve_start("nndsvd", False), RNG)
-    sweep = Sweep(panels, state, problem, loss, [1.0] * 3, range(3), 5, 0.0)
+    calibration = calibrate(panels, state, problem, loss, [1.0] * 3)
+    sweep = Sweep(panels, state, problem, loss, calibration, range(3), 5, 0.0)
 
     def fills():
-        H = panels.get_codes()
-        bases = [B for _, B in loss.terms(state, sweep.weights)]
+        H = panels.codes.H
+        bases = [t.B for t in sweep.model.bases(state)]
         return [WEIGHTS * X + (1 - WEIGHTS) * (B @ H) for B in bases]
 
     for _ in range(10):
         for block in sweep.blocks:
             if block in (("H", 0), ("W", 0)):  # X is filled anew for H_1, and after it
                 now = fills()
-                true = sweep.objective(squared_errors(panels, state))
+                true = sweep.objective(sweep.measure())
                 above = true - filled_loss(sweep, panels, now)
             before = filled_loss(sweep, panels, now)
             sweep.update(block)
             after = filled_loss(sweep, panels, now)
             assert after <= before * (1 + 1e-13)
-            assert sweep.objective(squared_errors(panels, state)) <= (after + above) * (1 + 1e-13)
+            assert sweep.objective(sweep.measure()) <= (after + above) * (1 + 1e-13)
 
 
 # --- what it is for ------------------------------------------------------------------------------
@@ -239,15 +244,14 @@ def test_products_are_those_of_the_filled_data(weights, dtype):
     V = ~GAPS if weights is None else weights
     B = [RNG.random((20, 3)) for _ in range(2)]
     H = RNG.random((3, 90)).astype(dtype)
-    panels.set_codes(H)
+    panels.codes.set(H)
     w = (1.0, 0.5)
-    A, G = sum(a * b.T @ b for a, b in zip(w, B)), sum(a * b for a, b in zip(w, B))
-    coding = Coding(A, G, Nonnegative(), terms=tuple(zip(w, B)))
+    coding = Coding(tuple(DataTerm(a, b) for a, b in zip(w, B)), Nonnegative())
     still = panels.update(coding, FastProjectedGradient(), 0, 0.0)
     filled = [V * X + (1 - V) * (b @ H) for b in B]
     tol = 1e-5 if dtype == np.float32 else 1e-12
-    for got, F in zip(still.XHt, filled, strict=True):
-        np.testing.assert_allclose(got, F @ H.T, rtol=tol)
+    for q, F in zip(still.terms, filled, strict=True):
+        np.testing.assert_allclose(q.C, F @ H.T, rtol=tol)
     expected = [np.sum(V * (X - b @ H) ** 2) for b in B]
     np.testing.assert_allclose(panels.residuals2(B), expected, rtol=tol)
     assert panels.norm2 == pytest.approx(np.sum(V * X**2), rel=tol)
@@ -268,8 +272,8 @@ def test_memory_goes_with_a_few_columns_not_with_all():
     big = np.ones((100, 40_000))
     big[::3, ::2] = np.nan
     panels = ObservedPanels(Observed(big))
-    panels.set_codes(np.ones((2, big.shape[1])))
-    coding = Coding(2 * np.eye(2), np.ones((100, 2)), Nonnegative())
+    panels.codes.set(np.ones((2, big.shape[1])))
+    coding = Coding.of(np.ones((100, 2)), Nonnegative())
     with limit_threads(2):  # each holds a few columns of its own
         panels.update(coding, FastProjectedGradient(), 2, 0.1)  # loads what is compiled
         tracemalloc.start()

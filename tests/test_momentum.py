@@ -99,17 +99,17 @@ def test_codes_step_ahead_and_back(kind, constraint):
     make = SparsePanels if kind is sparse.csc_array else DensePanels
     W = rng.random((20, 4))
     panels = make(kind(X), 64)
-    panels.begin(Coding(W.T @ W, W, constraint))
-    coding = Coding(W.T @ W, W, constraint, momentum=0.5)
-    steps = [panels.get_codes().copy()]
+    panels.begin(Coding.of(W, constraint))
+    coding = Coding.of(W, constraint, ahead=0.5)
+    steps = [panels.codes.H.copy()]
     for _ in range(2):
         panels.update(coding, FastProjectedGradient(), 3, 0.0)
-        steps.append(panels.get_codes().copy())
-    panels.undo()
-    np.testing.assert_array_equal(panels.get_codes(), steps[1])
+        steps.append(panels.codes.H.copy())
+    panels.codes.undo()
+    np.testing.assert_array_equal(panels.codes.H, steps[1])
 
     plain = make(kind(X), 64)
     start = constraint.project(steps[1] + 0.5 * (steps[1] - steps[0]))
-    plain.set_codes(start)
-    plain.update(Coding(W.T @ W, W, constraint), FastProjectedGradient(), 3, 0.0)
-    np.testing.assert_allclose(plain.get_codes(), steps[2], atol=1e-12)
+    plain.codes.set(start)
+    plain.update(Coding.of(W, constraint), FastProjectedGradient(), 3, 0.0)
+    np.testing.assert_allclose(plain.codes.H, steps[2], atol=1e-12)

@@ -92,7 +92,7 @@ def test_residuals(width, kind, dtype):
     X = matrix(dtype)
     p = panels(X, kind, width)
     H = np.random.default_rng(2).random((RANK, COLS))
-    p.set_codes(H)
+    p.codes.set(H)
     bases = [basis(3), basis(4)]
     expected = [np.linalg.norm(X - B @ H) ** 2 for B in bases]
     np.testing.assert_allclose(p.residuals2(bases), expected, **tolerance(dtype))
@@ -103,9 +103,9 @@ def test_residuals(width, kind, dtype):
 def test_codes_are_kept_apart_from_the_callers(kind):
     p = panels(matrix(), kind)
     H = np.ones((RANK, COLS))
-    p.set_codes(H)
+    p.codes.set(H)
     H[:] = 7
-    np.testing.assert_array_equal(p.get_codes(), 1)
+    np.testing.assert_array_equal(p.codes.H, 1)
 
 
 @widths
@@ -116,20 +116,20 @@ def test_begin_is_the_projected_least_squares_solution(width, kind, dtype, const
     X = matrix(dtype)
     W = basis()
     p = panels(X, kind, width)
-    p.begin(Coding(W.T @ W, W, constraint))
+    p.begin(Coding.of(W, constraint))
     expected = constraint.project(np.linalg.lstsq(W, X.astype(float), rcond=None)[0])
     atol = 1e-10 if dtype == np.float64 else 1e-4
-    np.testing.assert_allclose(p.get_codes(), expected, atol=atol)
-    assert p.get_codes().dtype == dtype
+    np.testing.assert_allclose(p.codes.H, expected, atol=atol)
+    assert p.codes.H.dtype == dtype
 
 
 @kinds
 def test_begin_with_a_rank_deficient_basis(kind):
     W = np.c_[basis(), basis()[:, :1], np.zeros(ROWS)]
     p = panels(matrix(), kind, 5)
-    p.begin(Coding(W.T @ W, W, Unconstrained()))
-    assert np.isfinite(p.get_codes()).all()
-    np.testing.assert_allclose(p.get_codes(), np.linalg.pinv(W) @ matrix(), atol=1e-8)
+    p.begin(Coding.of(W, Unconstrained()))
+    assert np.isfinite(p.codes.H).all()
+    np.testing.assert_allclose(p.codes.H, np.linalg.pinv(W) @ matrix(), atol=1e-8)
 
 
 @widths
@@ -137,12 +137,12 @@ def test_begin_with_a_rank_deficient_basis(kind):
 def test_begin_can_be_made_positive(width, kind):
     W = basis()
     p = panels(matrix(), kind, width)
-    p.begin(Coding(W.T @ W, W, Nonnegative()), positive=True)
+    p.begin(Coding.of(W, Nonnegative()), positive=True)
     plain = np.linalg.lstsq(W, matrix(), rcond=None)[0]
     assert plain.min() < 0
-    assert p.get_codes().min() > 0
+    assert p.codes.H.min() > 0
     large = plain > np.abs(plain).mean()
-    np.testing.assert_allclose(p.get_codes()[large], plain[large], rtol=1e-9)
+    np.testing.assert_allclose(p.codes.H[large], plain[large], rtol=1e-9)
 
 
 @kinds
@@ -151,9 +151,9 @@ def test_begin_projects_a_whole_set_at_once(width, kind):
     W = basis()
     constraint = GroupedSparse(0.5)
     p = panels(matrix(), kind, width)
-    p.begin(Coding(W.T @ W, W, constraint))
+    p.begin(Coding.of(W, constraint))
     expected = constraint.project(np.linalg.lstsq(W, matrix(), rcond=None)[0])
-    np.testing.assert_allclose(p.get_codes(), expected, atol=1e-9)
+    np.testing.assert_allclose(p.codes.H, expected, atol=1e-9)
 
 
 @widths
@@ -165,10 +165,10 @@ def test_update(width, kind, dtype, penalty):
     X = matrix(dtype)
     W = basis()
     p = panels(X, kind, width)
-    p.set_codes(np.ones((RANK, COLS)))
-    coding = Coding(W.T @ W, W, Nonnegative(), penalty, 0.3)
+    p.codes.set(np.ones((RANK, COLS)))
+    coding = Coding.of(W, Nonnegative(), penalty, 0.3)
     products = p.update(coding, FastProjectedGradient(), 20, 1e-3)
-    H = p.get_codes().astype(float)
+    H = p.codes.H.astype(float)
 
     def objective(Z):
         extra = 0.0 if penalty is None else 0.3 * penalty.value(Z)
@@ -176,12 +176,12 @@ def test_update(width, kind, dtype, penalty):
 
     assert objective(H) < objective(np.ones((RANK, COLS)))
     assert H.min() >= 0
-    assert p.get_codes().dtype == dtype
-    np.testing.assert_allclose(products.XHt, X.astype(float) @ H.T, **tolerance(dtype))
-    np.testing.assert_allclose(products.HHt, H @ H.T, **tolerance(dtype))
+    assert p.codes.H.dtype == dtype
+    np.testing.assert_allclose(products.terms[0].C, X.astype(float) @ H.T, **tolerance(dtype))
+    np.testing.assert_allclose(products.terms[0].terms[0][1], H @ H.T, **tolerance(dtype))
     expected = 0.0 if penalty is None else penalty.value(H)
     assert products.penalty == pytest.approx(expected, rel=1e-6)
-    assert products.XHt.dtype == products.HHt.dtype == np.float64
+    assert products.terms[0].C.dtype == products.terms[0].terms[0][1].dtype == np.float64
 
 
 @dtypes
@@ -190,9 +190,9 @@ def test_update_does_not_depend_on_the_panels(dtype):
     results = []
     for width, kind in product(WIDTHS, KINDS):
         p = panels(matrix(dtype), kind, width)
-        p.set_codes(np.ones((RANK, COLS)))
-        p.update(Coding(W.T @ W, W, Nonnegative(), L1(), 0.2), FastProjectedGradient(), 30, 1e-2)
-        results.append(p.get_codes().copy())
+        p.codes.set(np.ones((RANK, COLS)))
+        p.update(Coding.of(W, Nonnegative(), L1(), 0.2), FastProjectedGradient(), 30, 1e-2)
+        results.append(p.codes.H.copy())
     for H in results[1:]:
         atol = 1e-12 if dtype == np.float64 else 1e-4
         np.testing.assert_allclose(H, results[0], atol=atol)
@@ -364,8 +364,8 @@ def test_the_residual_of_an_exact_fit_is_exact():
     W, H = np.maximum(rng.random((30, 3)) - 0.5, 0), np.maximum(rng.random((3, 40)) - 0.5, 0)
     for dtype in (np.float64, np.float32):
         p = SparsePanels(sparse.csc_array((W @ H).astype(dtype)), 7)
-        p.set_codes(H * (1 + 1e-9))
-        expected = np.linalg.norm(p.X.toarray() - W @ p.H.astype(float)) ** 2
+        p.codes.set(H * (1 + 1e-9))
+        expected = np.linalg.norm(p.X.toarray() - W @ p.codes.H.astype(float)) ** 2
         np.testing.assert_allclose(p.residuals2([W, 2 * W])[0], expected, rtol=1e-6)
 
 

@@ -23,8 +23,10 @@ from deepmf import (
 from deepmf.core.state import State
 from deepmf.data.panels import Coding, DensePanels
 from deepmf.fitting.add_layer import add_layer
+from deepmf.fitting.calibration import calibrate
+from deepmf.fitting.errors import measure
 from deepmf.fitting.problem import build_problem
-from deepmf.fitting.sweep import Sweep, squared_errors
+from deepmf.fitting.sweep import Sweep
 from deepmf.init import random
 
 M, N = 8, 30
@@ -50,7 +52,7 @@ def data(signed=False, dtype=np.float64):
 def grown(X, problem, width=None, seed=0):
     """Panels and a state with all layers started."""
     panels = DensePanels(X, width)
-    s = State(panels.norm2)
+    s = State()
     sizes = [panels.norm2]
     for _ in problem.layers:
         add_layer(panels, s, problem, random, np.random.default_rng(seed))
@@ -58,9 +60,15 @@ def grown(X, problem, width=None, seed=0):
     return panels, s, sizes
 
 
+def sweep_of(panels, s, problem, loss, sizes, layers, inner_iter=10, inner_tol=0.01):
+    """A sweep calibrated from the state as it is."""
+    calibration = calibrate(panels, s, problem, loss, sizes)
+    return Sweep(panels, s, problem, loss, calibration, layers, inner_iter, inner_tol)
+
+
 def explicit_errors(panels, s):
     """Squared errors from the residuals themselves, in float64."""
-    X, H1 = panels.X.astype(float), panels.get_codes().astype(float)
+    X, H1 = panels.X.astype(float), panels.codes.H.astype(float)
     Hs = [H1, *s.H[1:]]
     above = [X, *s.W]
     layer = [np.linalg.norm(above[k] - s.W[k] @ Hs[k]) ** 2 for k in range(s.depth)]
@@ -74,12 +82,14 @@ def explicit_errors(panels, s):
 def explicit_objective(sweep):
     s, panels = sweep.state, sweep.panels
     layer, against_data = explicit_errors(panels, s)
-    total = 0.5 * sweep.weights @ (layer if sweep.loss.errors == "layer" else against_data)
+    total = (
+        0.5 * sweep.calibration.weights @ (layer if sweep.loss.errors == "layer" else against_data)
+    )
     for k, settings in enumerate(sweep.problem.layers):
-        H = panels.get_codes().astype(float) if k == 0 else s.H[k]
+        H = panels.codes.H.astype(float) if k == 0 else s.H[k]
         for penalty, strength, factor in (
-            (settings.regularizer_W, sweep.strengths_W[k], s.W[k]),
-            (settings.regularizer_H, sweep.strengths_H[k], H),
+            (settings.regularizer_W, sweep.calibration.strengths_W[k], s.W[k]),
+            (settings.regularizer_H, sweep.calibration.strengths_H[k], H),
         ):
             total += 0.0 if penalty is None else strength * penalty.value(factor)
     return total
@@ -87,7 +97,7 @@ def explicit_objective(sweep):
 
 def check_monotone(problem, X, sweeps=4, rel=1e-12, width=11):
     panels, s, sizes = grown(X, problem, width)
-    sweep = Sweep(panels, s, problem, problem.loss, sizes, range(s.depth), 10, 0.01)
+    sweep = sweep_of(panels, s, problem, problem.loss, sizes, range(s.depth))
     began = previous = explicit_objective(sweep)
     scale = abs(began) + 0.5 * panels.norm2 * 1e-3
     for _ in range(sweeps):
@@ -95,11 +105,11 @@ def check_monotone(problem, X, sweeps=4, rel=1e-12, width=11):
             sweep.update(block)
             now = explicit_objective(sweep)
             assert now <= previous + rel * scale, f"{block} went up by {(now - previous) / scale}"
-            reported = sweep.objective(squared_errors(panels, s))
+            reported = sweep.objective(sweep.measure())
             assert reported == pytest.approx(now, rel=1e3 * rel, abs=1e3 * rel * scale)
             previous = now
         for k, settings in enumerate(problem.layers):
-            H = panels.get_codes() if k == 0 else s.H[k]
+            H = panels.codes.H if k == 0 else s.H[k]
             tolerance = 1e-8 if X.dtype == np.float64 else 1e-5
             assert settings.constraint_W.violation(s.W[k]) <= tolerance
             assert settings.constraint_H.violation(H) <= tolerance
@@ -218,25 +228,25 @@ def test_every_block_decreases_in_float32_with_sparsity(model):
 def test_one_layer_alone_leaves_the_others_as_they_are(layer):
     problem = build_problem([5, 4, 2], "multilayer")
     panels, s, sizes = grown(data(), problem)
-    sweep = Sweep(panels, s, problem, problem.loss, sizes, [layer], 10, 0.01)
+    sweep = sweep_of(panels, s, problem, problem.loss, sizes, [layer])
     before = explicit_errors(panels, s)[0]
-    factors = [*(W.copy() for W in s.W), panels.get_codes().copy(), *(H.copy() for H in s.H[1:])]
+    factors = [*(W.copy() for W in s.W), panels.codes.H.copy(), *(H.copy() for H in s.H[1:])]
     for _ in range(3):
         sweep.run()
     after = explicit_errors(panels, s)[0]
     assert after[layer] < before[layer]
-    now = [*s.W, panels.get_codes(), *s.H[1:]]
+    now = [*s.W, panels.codes.H, *s.H[1:]]
     moved = [not np.array_equal(a, b) for a, b in zip(factors, now)]
     expected = [False] * 6
     expected[layer] = expected[3 + layer] = True
     assert moved == expected
-    assert sweep.objective(squared_errors(panels, s)) == pytest.approx(0.5 * after[layer])
+    assert sweep.objective(sweep.measure()) == pytest.approx(0.5 * after[layer])
 
 
 def test_blocks_in_the_order_of_algorithm_3():
     problem = build_problem([5, 3])
     panels, s, sizes = grown(data(), problem)
-    sweep = Sweep(panels, s, problem, problem.loss, sizes, range(2), 10, 0.01)
+    sweep = sweep_of(panels, s, problem, problem.loss, sizes, range(2))
     assert sweep.blocks == [("H", 0), ("W", 0), ("H", 1), ("W", 1)]
 
 
@@ -244,7 +254,7 @@ def test_tri_dmf_is_not_monotone():
     """The baseline's updates share no loss: what its own first layer claims goes up."""
     problem = build_problem([6, 2], "trigeorgis")
     panels, s, sizes = grown(np.random.default_rng(5).random((M, N)), problem)
-    sweep = Sweep(panels, s, problem, problem.loss, sizes, range(2), 10, 0.01)
+    sweep = sweep_of(panels, s, problem, problem.loss, sizes, range(2))
     values = []
     for _ in range(10):
         for block in sweep.blocks:
@@ -258,11 +268,11 @@ def test_tri_dmf_is_not_monotone():
 
 def state_of(X, Ws, Hs, width=None):
     panels = DensePanels(X, width)
-    panels.set_codes(Hs[0])
+    panels.codes.set(Hs[0])
     W = Ws[0]
-    coding = Coding(W.T @ W, W, Nonnegative())
+    coding = Coding.of(W, Nonnegative())
     products = panels.update(coding, FastProjectedGradient(), 0, 0)  # of the codes as they are
-    return panels, State(panels.norm2, list(Ws), [np.empty((W.shape[1], 0)), *Hs[1:]], products)
+    return panels, State(list(Ws), [np.empty((W.shape[1], 0)), *Hs[1:]], products)
 
 
 def factors(ranks, rng):
@@ -277,7 +287,7 @@ def test_squared_errors_of_a_poor_fit(ranks, width):
     rng = np.random.default_rng(0)
     Ws, Hs = factors(ranks, rng)
     panels, s = state_of(rng.random((M, N)), Ws, Hs, width)
-    errors = squared_errors(panels, s)
+    errors = measure(panels, s)
     layer, against_data = explicit_errors(panels, s)
     np.testing.assert_allclose(errors.layer, layer, rtol=1e-10)
     np.testing.assert_allclose(errors.data, against_data, rtol=1e-10)
@@ -291,13 +301,13 @@ def test_squared_errors_of_a_nearly_exact_fit(size):
     Ws[0] = Ws[1] @ Hs[1] + size * rng.standard_normal((M, 5))
     X = Ws[0] @ Hs[0] + size * rng.standard_normal((M, N))
     panels, s = state_of(X, Ws, Hs, 7)
-    errors = squared_errors(panels, s)
+    errors = measure(panels, s)
     layer, against_data = explicit_errors(panels, s)
     np.testing.assert_allclose(errors.layer, layer, rtol=1e-3)
     np.testing.assert_allclose(errors.data, against_data, rtol=1e-3)
     if size < 1e-8:  # and the naive formula would indeed have failed
         B = s.W[0]
-        naive = s.norm2 + np.sum(B * (B @ s.data.HHt - 2 * s.data.XHt))
+        naive = 2 * s.data.terms[0].value(B)
         assert abs(naive - layer[0]) > 0.1 * layer[0]
 
 
@@ -310,14 +320,14 @@ def test_squared_errors_in_float32(size):
     X = (Ws[0] @ Hs[0] + size * rng.standard_normal((M, N))).astype(np.float32)
     panels, s = state_of(X, Ws, Hs)
     exact = explicit_errors(panels, s)[0]
-    np.testing.assert_allclose(squared_errors(panels, s).layer, exact, rtol=1e-2)
+    np.testing.assert_allclose(measure(panels, s).layer, exact, rtol=1e-2)
 
 
 def test_squared_errors_of_an_exact_fit_are_not_negative():
     rng = np.random.default_rng(3)
     Ws, Hs = factors([4], rng)
     panels, s = state_of(Ws[0] @ Hs[0], Ws, Hs)
-    errors = squared_errors(panels, s)
+    errors = measure(panels, s)
     assert 0 <= errors.data[0] <= 1e-28 * panels.norm2
 
 
@@ -332,25 +342,25 @@ def test_strengths_of_section_6():
         regularizer_H=L1(1),
     )
     panels, s, sizes = grown(data(), problem)
-    sweep = Sweep(panels, s, problem, problem.loss, sizes, range(2), 10, 0.01)
+    sweep = sweep_of(panels, s, problem, problem.loss, sizes, range(2))
     err = 0.5 * explicit_errors(panels, s)[0]
     lam = np.array([1, 10 * err[0] / err[1]])
-    np.testing.assert_allclose(sweep.weights, lam, rtol=1e-9)
+    np.testing.assert_allclose(sweep.calibration.weights, lam, rtol=1e-9)
     for k, (weight, W) in enumerate(zip((0.2, 0.4), s.W)):
         logdet = np.log(np.linalg.det(W.T @ W + 0.1 * np.eye(W.shape[1])))
         kappa = weight * err[k] / abs(logdet)
-        assert sweep.strengths_W[k] == pytest.approx(lam[k] * kappa)
-    assert sweep.strengths_H[0] == pytest.approx(err[0] / panels.get_codes().sum())
-    assert sweep.strengths_H[1] == pytest.approx(lam[1] * err[1] / s.H[1].sum())
+        assert sweep.calibration.strengths_W[k] == pytest.approx(lam[k] * kappa)
+    assert sweep.calibration.strengths_H[0] == pytest.approx(err[0] / panels.codes.H.sum())
+    assert sweep.calibration.strengths_H[1] == pytest.approx(lam[1] * err[1] / s.H[1].sum())
 
 
 def test_weights_stay_as_they_were_at_the_start():
     problem = build_problem([5, 3], regularizer_W=MinVolume(0.1))
     panels, s, sizes = grown(data(), problem)
-    sweep = Sweep(panels, s, problem, problem.loss, sizes, range(2), 10, 0.01)
-    before = [*sweep.weights, *sweep.strengths_W]
+    sweep = sweep_of(panels, s, problem, problem.loss, sizes, range(2))
+    before = [*sweep.calibration.weights, *sweep.calibration.strengths_W]
     sweep.run()
-    assert [*sweep.weights, *sweep.strengths_W] == before
+    assert [*sweep.calibration.weights, *sweep.calibration.strengths_W] == before
 
 
 def test_a_perfect_start_has_finite_weights():
@@ -359,10 +369,9 @@ def test_a_perfect_start_has_finite_weights():
     Ws[0] = Ws[1] @ Hs[1]
     panels, s = state_of(Ws[0] @ Hs[0], Ws, Hs)
     problem = build_problem([5, 3], regularizer_W=Ridge(0.1))
-    sweep = Sweep(
-        panels, s, problem, problem.loss, [panels.norm2, np.sum(Ws[0] ** 2)], range(2), 10, 0.01
-    )
-    assert np.isfinite(sweep.weights).all()
-    assert np.isfinite(sweep.strengths_W).all()
+    sizes = [panels.norm2, np.sum(Ws[0] ** 2)]
+    sweep = sweep_of(panels, s, problem, problem.loss, sizes, range(2))
+    assert np.isfinite(sweep.calibration.weights).all()
+    assert np.isfinite(sweep.calibration.strengths_W).all()
     sweep.run()
     assert all(np.isfinite(W).all() for W in s.W)

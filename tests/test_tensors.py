@@ -102,11 +102,11 @@ def test_panels_are_those_of_the_array(width, kind, dtype):
         close(p.dot(G, np.array(index, dtype=int)), q.dot(G, np.array(index, dtype=int)))
     assert p.dot(G).dtype == p.columns([1]).dtype == p.column_norms2().dtype == np.float64
     H = np.random.default_rng(2).random((RANK, COLS))
-    p.set_codes(H)
-    q.set_codes(H)
+    p.codes.set(H)
+    q.codes.set(H)
     close(p.residuals2([basis(3), basis(4)]), q.residuals2([basis(3), basis(4)]), dtype)
     H[:] = 7
-    close(p.get_codes(), q.get_codes(), dtype)
+    close(p.codes.H, q.codes.H, dtype)
 
 
 @widths
@@ -118,38 +118,37 @@ def test_codes_begin_and_are_updated_as_those_of_the_array(width, dtype, penalty
     if whole and width in (7, 1):
         pytest.skip("a set that ties all columns has them in one panel")
     X, W = matrix(dtype), basis()
-    coding = Coding(W.T @ W, W, constraint, penalty, 0.3)
+    coding = Coding.of(W, constraint, penalty, 0.3)
     both = panels(X, "F", width), DensePanels(X, COLS if whole else width)
     for positive in (True, False):
         for p in both:
             p.begin(coding, positive)
-        close(both[0].get_codes(), both[1].get_codes(), dtype)
+        close(both[0].codes.H, both[1].codes.H, dtype)
     new, old = (p.update(coding, FastProjectedGradient(), 20, 1e-3) for p in both)
-    close(both[0].get_codes(), both[1].get_codes(), dtype)
-    for a, b in zip(new, old):
-        close(a, b, dtype)
-    assert new.XHt.dtype == new.HHt.dtype == np.float64
-    H = np.asarray(both[0].get_codes(), dtype=float)
-    np.testing.assert_allclose(new.XHt, X.astype(float) @ H.T, rtol=1e-12)
-    np.testing.assert_allclose(new.HHt, H @ H.T, rtol=1e-12)
+    close(both[0].codes.H, both[1].codes.H, dtype)
+    close(new.penalty, old.penalty, dtype)
+    assert new.terms[0].C.dtype == new.terms[0].terms[0][1].dtype == np.float64
+    H = np.asarray(both[0].codes.H, dtype=float)
+    np.testing.assert_allclose(new.terms[0].C, X.astype(float) @ H.T, rtol=1e-12)
+    np.testing.assert_allclose(new.terms[0].terms[0][1], H @ H.T, rtol=1e-12)
 
 
 @pytest.mark.parametrize("constraint", SETS, ids=repr)
 def test_updates_from_ahead_can_be_taken_back(constraint):
     X, W = matrix(), basis()
-    coding = Coding(W.T @ W, W, constraint)
+    coding = Coding.of(W, constraint)
     whole = COLS if constraint.separable is None else 7
     both = panels(X, "C", whole), DensePanels(X, whole)
     seen = []
     for p in both:
-        p.set_codes(constraint.project(np.random.default_rng(2).random((RANK, COLS))))
+        p.codes.set(constraint.project(np.random.default_rng(2).random((RANK, COLS))))
         codes = []
         for momentum in (0.0, 0.7, None, 0.9, "undo", "undo", 0.0, 0.4):
             if momentum == "undo":
-                p.undo()
+                p.codes.undo()
             else:
-                p.update(replace(coding, momentum=momentum), FastProjectedGradient(), 2, 0.0)
-            codes.append(np.asarray(p.get_codes()).copy())
+                p.update(replace(coding, ahead=momentum), FastProjectedGradient(), 2, 0.0)
+            codes.append(np.asarray(p.codes.H).copy())
         seen.append(codes)
     for new, old in zip(*seen):
         close(new, old)

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from deepmf import factorize
+from deepmf import Quadratic, factorize
 from deepmf.checks import check_panels
-from deepmf.data.panels import DataProducts, Foreign, Panels
+from deepmf.data.panels import Foreign, Panels, squared_answer
 
 
 class Factored(Foreign):
@@ -28,44 +28,25 @@ class Factored(Foreign):
 class FactoredPanels(Panels):
     """What a fit asks: products with X cost k (m + n) instead of m n."""
 
-    count = 1
-
     def __init__(self, U, V):
         self.U, self.V = U, V
         self.shape, self.dtype = (len(U), V.shape[1]), V.dtype
         self.norm2 = float(np.sum((U.T @ U) * (V @ V.T)))
-        self.set_codes(np.zeros((0, V.shape[1])))
 
     # --- the fit: the bridge that every sweep crosses once -----------------------------------
 
-    def begin(self, coding, positive=False):
-        H = np.linalg.pinv(coding.A, hermitian=True) @ (coding.G.T @ self.U) @ self.V
-        if positive:
-            H = np.maximum(H, 1e-2 * np.mean(np.abs(H)))
-        self.set_codes(coding.constraint.project(H))
-
-    def update(self, coding, solver, max_iter, tol):
-        if coding.momentum is not None:
-            ahead = self.H + coding.momentum * (self.H - self.before)
-            self.H, self.before = coding.constraint.project(ahead), self.H
-        q = coding.quadratic((coding.G.T @ self.U) @ self.V, self.H)
-        self.H = solver.improve(q, coding.constraint, self.H, max_iter, tol)
-        XHt = self.U @ (self.V @ self.H.T)
-        return DataProducts(XHt, self.H @ self.H.T, coding.penalty(self.H))
-
-    def undo(self):
-        self.set_codes(self.before)
+    def improve(self, coding, solver, max_iter, tol):
+        H = self.codes.H
+        q = Quadratic.of(A=coding.A, C=self.dot(coding.G))
+        q = coding.with_penalty(q, H)
+        H[:] = solver.improve(q, coding.constraint, H, max_iter, tol)
+        XHt, HHt = self.U @ (self.V @ H.T), H @ H.T
+        return squared_answer(XHt, HHt, self.norm2, len(coding.terms), coding.penalty(H))
 
     def residuals2(self, bases):
         """||U V - B H||^2 = ||R [V; -H]||^2 with [U B] = Q R."""
-        both = np.vstack([self.V, -self.H])
+        both = np.vstack([self.V, -self.codes.H])
         return np.array([np.sum((np.linalg.qr(np.c_[self.U, B])[1] @ both) ** 2) for B in bases])
-
-    def get_codes(self):
-        return self.H
-
-    def set_codes(self, H):
-        self.H = self.before = np.array(H)
 
     # --- the starts --------------------------------------------------------------------------
 

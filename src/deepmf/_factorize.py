@@ -229,12 +229,12 @@ def _result(done: Fit, panels: Panels, problem: Problem, layout: Layout) -> Fact
     s = done.state
     return Factorization(
         W=[panels.own(W) for W in s.W],
-        H=[panels.own(H) for H in (panels.get_codes(), *s.H[1:])],
+        H=[panels.own(H) for H in (panels.codes.H, *s.H[1:])],
         history=done.history,
         stop_reason=done.stop_reason,
         start=done.start,
         weights=done.weights,
         problem=problem,
-        encoder=done.encoder,
+        strength=done.strength,
         layout=layout,
     )

@@ -19,6 +19,7 @@ from deepmf._utils.threads import single_blas
 from deepmf.core.parameters import Parametrized, check_integer
 from deepmf.core.quadratic import Array
 from deepmf.core.state import State
+from deepmf.core.terms import DataTerm
 from deepmf.data.dataset import Dataset
 from deepmf.data.layout import Layout
 from deepmf.data.matrix import Foreign, as_foreign, as_numpy
@@ -70,8 +71,8 @@ class Factorization:
     weights: Array
     problem: Problem
     start: int
-    encoder: tuple[Array, Array, float]
-    """(A, G, strength) of the problem that codes new data, see `encode`."""
+    strength: float = 0.0
+    """Strength of the penalty on H_1, with which new data are coded."""
     layout: Layout = field(default_factory=Layout)
 
     @property
@@ -181,9 +182,10 @@ class Factorization:
 
         ::
 
-            argmin over H in H_1's set of 1/2 <H, A H> - <G'X, H>,    lifted by H_l ... H_2
+            argmin over H in H_1's set of sum_k w_k/2 ||X - B_k H||^2,    lifted by H_l ... H_2
 
-        with the (A, G) that the model's own update of H_1 uses. Each column is solved by itself
+        with the terms (w_k, B_k) that the model's own update of H_1 uses. Each column is solved by
+        itself
         (unless H_1's constraint ties columns together, as `GroupedSparse` does).
 
         Parameters
@@ -213,7 +215,7 @@ class Factorization:
             rank = self.ranks[self._index(layer)]
             return data.by_columns(partial(encode, layer=layer, device=device), rank)
         panels = self._coded(X, device, weights)
-        return _chain([panels.own(M) for M in lifts], panels.own(panels.get_codes()))
+        return _chain([panels.own(M) for M in lifts], panels.own(panels.codes.H))
 
     def squared_error(
         self, X: Any, layer: int = 1, device: Any = None, weights: Any = None
@@ -247,9 +249,7 @@ class Factorization:
         Factorization
             With those rows of each W, and without a layout.
         """
-        part = replace(self, W=[as_numpy(M)[rows] for M in self.W], layout=Layout())
-        A, G = self.problem.loss.first(part._small(), self.weights)
-        return replace(part, encoder=(A, G, self.encoder[2]))
+        return replace(self, W=[as_numpy(M)[rows] for M in self.W], layout=Layout())
 
     def numpy(self) -> Factorization:
         """The same with NumPy's arrays, where the data were of another library or on a device.
@@ -264,7 +264,6 @@ class Factorization:
 
     def _coded(self, X: Any, device: Any, weights: Any) -> Panels:
         """New data with their codes in the first layer."""
-        A, G, strength = self.encoder
         first = self.problem.layers[0]
         X = X.X if isinstance(X, Dataset) else X
         data = check_matrix(X, sparse_ok=True, device=device, weights=weights)
@@ -272,24 +271,19 @@ class Factorization:
         self._check_rows(data.shape[0])
         constraint = first.constraint_H.inner  # codes that a fit holds are of its own data alone
         panels = as_panels(data, None if constraint.separable else data.shape[1])
-        coding = Coding(A, G, constraint, first.regularizer_H, strength)
-        if not panels.complete:
-            coding = replace(coding, terms=self._terms())
+        coding = Coding(self._terms(), constraint, first.regularizer_H, self.strength)
         with single_blas():
             panels.code(coding, _ENCODE_ITER, _ENCODE_TOL)
         return panels
 
-    def _terms(self) -> tuple[tuple[float, Array], ...]:
-        """The data terms that (A, G) are made of."""
-        return tuple(self.problem.loss.terms(self._small(), self.weights))
-
-    def _small(self) -> State:
-        """All factors but H_1, as a loss wants them."""
+    def _terms(self) -> tuple[DataTerm, ...]:
+        """The data terms of the model's own update of H_1."""
         W, H = ([as_numpy(M).astype(np.float64) for M in M_l] for M_l in (self.W, self.H[1:]))
-        return State(0.0, W, [np.empty((self.ranks[0], 0)), *H])
+        state = State(W, [np.empty((self.ranks[0], 0)), *H])
+        return self.problem.loss.model(self.depth, self.weights, [0]).bases(state)
 
     def _check_rows(self, rows: int) -> None:
-        fitted = len(self.encoder[1])
+        fitted = self.W[0].shape[0]
         if rows != fitted:
             raise ValueError(f"X has {rows} rows, but the factorization was fitted to {fitted}.")
 
@@ -319,14 +313,13 @@ class Factorization:
         arrays: dict[str, Array] = {f"W{k}": M for k, M in enumerate(plain.W, start=1)}
         arrays |= {f"H{k}": M for k, M in enumerate(plain.H, start=1)}
         arrays |= {f"history_{name}": a for name, a in self.history.to_dict().items()}
-        A, G, strength = self.encoder
-        arrays |= {"weights": self.weights, "encoder_A": A, "encoder_G": G}
+        arrays["weights"] = self.weights
         arrays |= {f"layout_{name}": a for name, a in self.layout.to_arrays().items()}
         meta = {
             "format": _FORMAT,
             "depth": self.depth,
             "stop_reason": self.stop_reason,
-            "strength": strength,
+            "strength": self.strength,
             "start": self.start,
             "settings": self.problem.spec(),
         }
@@ -361,11 +354,11 @@ class Factorization:
             history = History(**_family(arrays, "history_"))
             layout = Layout.from_arrays(_family(arrays, "layout_"))
             W, H = ([arrays[f"{name}{k}"] for k in layers] for name in "WH")
-            encoder = (arrays["encoder_A"], arrays["encoder_G"], float(meta["strength"]))
             weights, stop_reason = arrays["weights"], str(meta["stop_reason"])
             start = int(meta["start"])
             problem = problem_from_spec(meta["settings"], custom)
-            f = cls(W, H, history, stop_reason, weights, problem, start, encoder, layout)
+            strength = float(meta["strength"])
+            f = cls(W, H, history, stop_reason, weights, problem, start, strength, layout)
             _check_parts(f)
         except FileNotFoundError:
             raise FileNotFoundError(f"There is no file {os.fspath(path)!r}.") from None
@@ -463,7 +456,6 @@ def _check_parts(f: Factorization) -> None:
     (m, _), (_, n) = f.W[0].shape, f.H[0].shape
     widths = [n, *f.problem.ranks]
     rows = (len(f.history), f.depth)
-    A, G, _ = f.encoder
     wanted = [
         *((W, (m, rank)) for W, rank in zip(f.W, widths[1:], strict=True)),
         *((H, (rank, width)) for H, rank, width in zip(f.H, widths[1:], widths)),
@@ -472,8 +464,6 @@ def _check_parts(f: Factorization) -> None:
         (f.history.data_errors, rows),
         (f.history.layer_errors, rows),
         (f.weights, rows[1:]),
-        (A, (widths[1], widths[1])),
-        (G, (m, widths[1])),
     ]
     if not len(f.history) or any(M.shape != s or M.dtype.kind != "f" for M, s in wanted):
         raise ValueError("parts")

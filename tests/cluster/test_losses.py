@@ -175,7 +175,7 @@ def test_codes_built_anew_are_optimal(X):
     """No codes in the set do better for the same coding problem, so the objective cannot rise."""
     rng = np.random.default_rng(1)
     W = rng.random((12, 4))
-    coding = Coding(W.T @ W, W, CappedSimplex())
+    coding = Coding.of(W, CappedSimplex())
     s = worker.Share("x", {0: X[:, :300], 1: X[:, 300:]}, {}, worker.Kind(1, False), coding)
 
     def value(H):
@@ -191,11 +191,11 @@ def test_codes_built_anew_are_optimal(X):
 def test_an_update_that_is_asked_for_again_is_not_done_again(X):
     """So that what is taken back is the update as a whole."""
     W = np.random.default_rng(1).random((12, 4))
-    coding = Coding(W.T @ W, W, Nonnegative())
+    coding = Coding.of(W, Nonnegative())
     s = worker.Share("x", {0: X}, {}, worker.Kind(1, False))
     s.begin(coding)
     before = s.codes()[0].copy()
-    ahead = replace(coding, momentum=0.5)
+    ahead = replace(coding, ahead=0.5)
     first = s.update(1, ahead, FastProjectedGradient(), 3, 0.0)
     again = s.update(1, ahead, FastProjectedGradient(), 3, 0.0)
     assert all(np.array_equal(a, b) for a, b in zip(first, again))
@@ -208,7 +208,7 @@ def test_an_update_that_is_asked_for_again_is_not_done_again(X):
 def test_new_codes_are_sought_again_after_a_step_back(X):
     """They are optimal for whatever basis the next sweep has, so that it cannot fail for ever."""
     rng = np.random.default_rng(1)
-    codings = [Coding(W.T @ W, W, Nonnegative(), momentum=0.5) for W in rng.random((3, 12, 4))]
+    codings = [Coding.of(W, Nonnegative(), ahead=0.5) for W in rng.random((3, 12, 4))]
     s = worker.Share("x", {0: X}, {}, worker.Kind(1, False), codings[0])
     for number, coding in enumerate(codings[1:], start=1):
         s.update(number, coding, FastProjectedGradient(), 1, 0.0)

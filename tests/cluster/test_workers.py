@@ -105,7 +105,7 @@ def test_nothing_of_them_stays(X):
         s = worker.Share("x", {}, recipes, worker.Kind(1, False))
         assert sorted(reads) == [0, 1]
         W = np.random.default_rng(0).random((12, 4))
-        coding = Coding(W.T @ W, W, Nonnegative())
+        coding = Coding.of(W, Nonnegative())
         s.begin(coding)
         sums = s.update(1, coding, FastProjectedGradient(), 10, 0.01)
         assert len(reads) == 6

@@ -11,16 +11,21 @@ from deepmf import (
     LayerCentric,
     MinVolume,
     Multilayer,
+    Nonnegative,
     Quadratic,
     Regularizer,
     Ridge,
     Solver,
     Trigeorgis,
 )
-from deepmf.core.state import DataProducts, State
-from deepmf.data.panels import DensePanels
+from deepmf.core.state import State
+from deepmf.data.panels import Coding, DensePanels
+from deepmf.data.panels.base import squared_answer
+from deepmf.fitting.calibration import calibrate
+from deepmf.fitting.errors import measure
 from deepmf.fitting.problem import build_problem
 from deepmf.fitting.sweep import Sweep
+from deepmf.losses import Factor, H
 
 CASES = {
     "depth 1": (6, 9, [4]),
@@ -51,12 +56,10 @@ class Model:
 
     def state(self):
         H1 = self.H[0]
-        return State(
-            float(np.linalg.norm(self.X) ** 2),
-            W=list(self.W),
-            H=[np.empty((len(H1), 0)), *self.H[1:]],
-            data=DataProducts(self.X @ H1.T, H1 @ H1.T, 0.0),
+        answer = squared_answer(
+            self.X @ H1.T, H1 @ H1.T, float(np.linalg.norm(self.X) ** 2), self.depth, 0.0
         )
+        return State(list(self.W), [np.empty((len(H1), 0)), *self.H[1:]], answer)
 
     def replaced(self, kind, layer, M):
         """(Ws, Hs) with one factor changed."""
@@ -110,13 +113,11 @@ def trigeorgis_table_1(X, kind, layer, W, H):
 
 def block(loss, model, kind, layer):
     """The library's quadratic; H_1's comes as (A, G) and meets X only here."""
-    s = model.state()
-    if kind == "W":
-        return loss.W(s, layer, model.w)
-    if layer > 0:
-        return loss.H(s, layer, model.w)
-    A, G = loss.first(s, model.w)
-    return Quadratic.of(A=A, C=G.T @ model.X)
+    s, blocks = model.state(), loss.model(model.depth, model.w)
+    if (kind, layer) != H(0):
+        return blocks.block(s, Factor(kind, layer))
+    coding = Coding(blocks.bases(s), Nonnegative())
+    return Quadratic.of(A=coding.A, C=coding.G.T @ model.X)
 
 
 BLOCKS = [
@@ -165,7 +166,12 @@ def test_value_from_squared_errors(loss, case):
         expected = 0.5 * data[-1]
     else:
         expected = 0.5 * model.w @ data
-    assert loss.value(layer, data, model.w) == pytest.approx(expected, rel=1e-12)
+    panels = DensePanels(model.X)
+    panels.codes.set(model.H[0])
+    terms = loss.terms(model.depth, model.w)
+    values = measure(panels, model.state(), terms).terms
+    value = sum(t.weight * v for t, v in zip(terms, values))
+    assert value == pytest.approx(expected, rel=1e-12)
 
 
 # --- weights -------------------------------------------------------------------------------------
@@ -268,11 +274,12 @@ def test_regularised_block_lies_above_and_touches(loss, on_W, on_H, kind, layer)
         [5, 4, 2], loss, constraint_W=set_W, regularizer_W=on_W, regularizer_H=on_H, solver=spy
     )
     panels = DensePanels(model.X, 4)
-    panels.set_codes(model.H[0])
+    panels.codes.set(model.H[0])
     s = model.state()
     s.data = s.data._replace(penalty=0.0 if on_H is None else on_H.value(model.H[0]))
-    sweep = Sweep(panels, s, problem, loss, [1.0] * 4, range(3), 10, 0.01)
-    model.w = sweep.weights
+    calibration = calibrate(panels, s, problem, loss, [1.0] * 4)
+    sweep = Sweep(panels, s, problem, loss, calibration, range(3), 10, 0.01)
+    model.w = calibration.weights
 
     errors = (layer_norms2 if loss.errors == "layer" else data_norms2)(model.X, model.W, model.H)
     regularizer = on_W if kind == "W" else on_H
@@ -282,14 +289,14 @@ def test_regularised_block_lies_above_and_touches(loss, on_W, on_H, kind, layer)
         value = penalty_written_out(regularizer, M)
         divisor = 2 * abs(value) if isinstance(regularizer, MinVolume) else abs(value)
         relative = 0.5 * errors[layer] / divisor if regularizer.relative else 1.0
-        strength = sweep.weights[layer] * regularizer.weight * relative
+        strength = calibration.weights[layer] * regularizer.weight * relative
 
     def objective(Z):
         W, H = model.replaced(kind, layer, Z)
         total = dense_loss(loss, model, kind, layer, W, H)
         return total + (strength * penalty_written_out(regularizer, Z) if strength else 0.0)
 
-    sweep.update((kind, layer))
+    sweep.update(Factor(kind, layer))
     M = model.factor(kind, layer)
     # H_1 comes panel by panel: 4 columns, then the other 2
     pieces = [slice(0, 4), slice(4, 6)] if (kind, layer) == ("H", 0) else [slice(None)]

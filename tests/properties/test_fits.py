@@ -10,8 +10,18 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from deepmf import L1, Box, Factorization, GroupedSparse, MinVolume, Ridge, factorize
+from deepmf import (
+    L1,
+    Box,
+    Factorization,
+    GroupedSparse,
+    MinVolume,
+    Nonnegative,
+    Ridge,
+    factorize,
+)
 from deepmf._utils.threads import limit_threads
+from deepmf.data.panels import Coding
 
 hypothesis = pytest.importorskip("hypothesis")
 from hypothesis import given, reject  # noqa: E402
@@ -230,7 +240,8 @@ def test_float32_follows_float64(case):
 @given(begun())
 def test_codes_of_the_training_data_are_at_least_as_good_as_those_of_the_fit(case):
     f = case.fit()
-    A, G, _ = f.encoder
+    coding = Coding(f._terms(), Nonnegative())
+    A, G = coding.A, coding.G
 
     def value(H):
         return 0.5 * np.sum(H * (A @ H)) - np.sum(H * (G.T @ case.X))

@@ -78,7 +78,6 @@ def test_a_fit_that_diverged_is_kept_and_read_like_any_other(whole, tmp_path):
         {"H1": lambda H: H[:, :5]},
         {"H2": np.transpose},
         {"weights": lambda w: w[:1]},
-        {"encoder_G": lambda G: G[:5]},
         {"history_data_errors": lambda e: e[:, :1]},
         {"history_time": lambda t: t[:1]},
         {"history_extra": lambda _: 1.0},

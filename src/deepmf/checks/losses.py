@@ -1,14 +1,16 @@
-"""Every block of a loss is that loss, seen as a function of one factor."""
+"""Checks of models: every block is the loss as a function of one factor."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import reduce
 
 import numpy as np
 
 from deepmf.checks.promise import kind_of, promise
-from deepmf.core.quadratic import Array, Quadratic
-from deepmf.core.state import DataProducts, State
+from deepmf.core.quadratic import Array
+from deepmf.core.state import DataSurrogates, State
+from deepmf.core.terms import Factor, H, W
 from deepmf.losses import Loss
 
 _SHAPES = (
@@ -22,8 +24,9 @@ _SHAPES = (
 def check_loss(loss: Loss, random_state: int = 0) -> None:
     """Check a loss on random factors of one, two and three layers.
 
-    For every factor M, its quadratic q and any D: ``q(M + D) - q(M)`` is the change of ``value``
-    when M becomes M + D and all else stays. Weights are finite, nonnegative, and 1 for layer 1.
+    For every factor M, its quadratic q and any D: ``q(M + D) - q(M)`` is the change of the sum of
+    all terms when M becomes M + D and all else stays. Weights are finite, nonnegative, and 1 for
+    layer 1.
 
     Parameters
     ----------
@@ -58,30 +61,27 @@ def check_loss(loss: Loss, random_state: int = 0) -> None:
         promise(np.isfinite(w).all() and w.min() >= 0, loss, f"its weights are {w}.")
         promise(w[0] == 1, loss, f"its first weight is {w[0]}, not 1.")
         for layer in range(len(ranks)):
-            for kind in "HW":
-                _block(loss, model, kind, layer, w, rng)
+            for factor in (H(layer), W(layer)):
+                _block(loss, model, factor, w, rng)
 
 
-def _block(
-    loss: Loss, model: _Model, kind: str, layer: int, w: Array, rng: np.random.Generator
-) -> None:
-    s, M = model.state(), model.factors(kind)[layer]
-    if kind == "W":
-        q = loss.W(s, layer, w)
-    elif layer > 0:
-        q = loss.H(s, layer, w)
+def _block(loss: Loss, model: _Model, factor: Factor, w: Array, rng: np.random.Generator) -> None:
+    s, M = model.state(loss, w), model[factor]
+    blocks = loss.model(len(model.W), w)
+    if factor == H(0):
+        parts = [t.weight * t.fit.codes(model.X, t.B, M) for t in blocks.bases(s) if t.weight]
+        q = sum(parts[1:], start=parts[0])
     else:
-        A, G = loss.first(s, w)
-        q = Quadratic.of(A=A, C=G.T @ model.X)
+        q = blocks.block(s, factor)
     for size in (1.0, 0.01):
         D = size * rng.standard_normal(M.shape)
-        before, after = model.value(loss, w), model.replaced(kind, layer, M + D).value(loss, w)
+        before, after = model.value(loss, w), model.replaced(factor, M + D).value(loss, w)
         change = q.change(M, D)
         promise(
             abs(change - (after - before)) <= 1e-9 * (abs(before) + abs(after)),
             loss,
-            f"when {kind}_{layer + 1} of {len(model.W)} layers moves, its value changes by "
-            f"{after - before:.8g} and the block's quadratic by {change:.8g}.",
+            f"when {factor.kind}_{factor.layer + 1} of {len(model.W)} layers moves, its value "
+            f"changes by {after - before:.8g} and the block's quadratic by {change:.8g}.",
         )
 
 
@@ -102,31 +102,29 @@ class _Model:
             [rng.standard_normal((r, widths[k])) for k, r in enumerate(ranks)],
         )
 
-    def factors(self, kind: str) -> list[Array]:
-        return self.W if kind == "W" else self.H
+    def __getitem__(self, factor: Factor) -> Array:
+        return (self.W if factor.kind == "W" else self.H)[factor.layer]
 
-    def replaced(self, kind: str, layer: int, M: Array) -> _Model:
+    def replaced(self, factor: Factor, M: Array) -> _Model:
         other = _Model(self.X, list(self.W), list(self.H))
-        other.factors(kind)[layer] = M
+        (other.W if factor.kind == "W" else other.H)[factor.layer] = M
         return other
 
-    def state(self) -> State:
-        H1 = self.H[0]
-        return State(
-            float(np.sum(self.X**2)),
-            W=list(self.W),
-            H=[np.empty((len(H1), 0)), *self.H[1:]],
-            data=DataProducts(self.X @ H1.T, H1 @ H1.T, 0.0),
-        )
+    def state(self, loss: Loss, w: Array) -> State:
+        """The small side, with the surrogates that panels would send."""
+        s = State(list(self.W), [np.empty((len(self.H[0]), 0)), *self.H[1:]])
+        bases = loss.model(len(self.W), w).bases(s)
+        s.data = DataSurrogates(tuple(t.fit.basis(self.X, t.B, self.H[0]) for t in bases))
+        return s
 
     def errors(self) -> tuple[Array, Array]:
         """||W_{l-1} - W_l H_l||^2 and ||X - W_l H_l...H_1||^2 of each layer."""
         above, layer, data, codes = self.X, [], [], np.eye(self.X.shape[1])
-        for W, H in zip(self.W, self.H):
-            codes = H @ codes
-            layer.append(np.sum((above - W @ H) ** 2))
-            data.append(np.sum((self.X - W @ codes) ** 2))
-            above = W
+        for W_l, H_l in zip(self.W, self.H):
+            codes = H_l @ codes
+            layer.append(np.sum((above - W_l @ H_l) ** 2))
+            data.append(np.sum((self.X - W_l @ codes) ** 2))
+            above = W_l
         return np.array(layer), np.array(data)
 
     def errors_and_sizes(self, loss: Loss) -> tuple[Array, Array]:
@@ -136,4 +134,14 @@ class _Model:
         return layer, np.array([np.sum(M**2) for M in (self.X, *self.W[:-1])])
 
     def value(self, loss: Loss, w: Array) -> float:
-        return loss.value(*self.errors(), w)
+        """The sum of the loss's terms."""
+        values = (
+            float(t.weight)
+            * t.fit.value(
+                self.X if t.of_data else self[t.target],  # type: ignore[index]
+                reduce(np.matmul, [self[factor] for factor in t.chain[:-1]]),
+                self[t.chain[-1]],
+            )
+            for t in loss.terms(len(self.W), w)
+        )
+        return float(sum(values))

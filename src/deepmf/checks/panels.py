@@ -10,6 +10,7 @@ from deepmf._factorize import factorize
 from deepmf.checks.promise import close, promise
 from deepmf.constraints import Nonnegative, Simplex
 from deepmf.core.quadratic import Array
+from deepmf.core.state import DataSurrogates
 from deepmf.data.matrix import as_numpy
 from deepmf.data.panels import Coding, Panels, as_panels
 from deepmf.data.validation import check_matrix
@@ -102,32 +103,39 @@ def _same_updates(ours: Panels, plain: Panels, rtol: float) -> None:
     W, H = rng.random((m, _RANK)), rng.random((_RANK, n))
     solver = FastProjectedGradient()
     for coding in (
-        Coding(W.T @ W, W, Nonnegative()),
-        Coding(W.T @ W, W, Simplex()),
-        Coding(W.T @ W, W, Nonnegative(), L1(), 0.1),
+        Coding.of(W, Nonnegative()),
+        Coding.of(W, Simplex()),
+        Coding.of(W, Nonnegative(), L1(), 0.1),
     ):
         what = f"{coding.constraint!r}" + (", L1" if coding.regularizer else "")
         for p in (ours, plain):
             p.begin(coding)
         _same_codes(ours, plain, rtol, f"begin ({what})")
         for p in (ours, plain):
-            p.set_codes(coding.constraint.project(H))
+            p.codes.set(coding.constraint.project(H))
         a, b = (p.update(coding, solver, 10, 0.01) for p in (ours, plain))
         _same_codes(ours, plain, rtol, f"update ({what})")
-        for i, part in enumerate(("X H'", "H H'", "the penalty")):
-            promise(close(a[i], b[i], rtol), ours, f"{part} of update ({what}) differs.")
+        for part, own, wanted in zip(("||X||^2", "X H'", "H H'"), _parts(a, W), _parts(b, W)):
+            promise(close(own, wanted, rtol), ours, f"{part} of update ({what}) differs.")
+        promise(close(a.penalty, b.penalty, rtol), ours, f"the penalty of update ({what}) differs.")
         promise(
             close(ours.residuals2([W, 2 * W]), plain.residuals2([W, 2 * W]), rtol),
             ours,
             "residuals2 differs from the array's.",
         )
         before = _codes(ours).copy()
-        ahead = Coding(coding.A, coding.G, coding.constraint, momentum=0.5)
-        ours.update(ahead, solver, 3, 0.01)
-        ours.undo()
+        ours.update(Coding.of(W, coding.constraint, ahead=0.5), solver, 3, 0.01)
+        ours.codes.undo()
         promise(
             close(_codes(ours), before, 1e-12), ours, "undo does not take the last update back."
         )
+
+
+def _parts(answer: DataSurrogates, B: Array) -> tuple[float, float, float]:
+    """||X||^2, <B, X H'> and <B, B H H'> of ``1/2 ||X - B H||^2`` as a function of B."""
+    zero, one, two = (answer.terms[0].value(k * B) for k in (0, 1, 2))
+    square = two - 2 * one + zero
+    return 2 * zero, 0.5 * square + zero - one, square
 
 
 def _same_codes(ours: Panels, plain: Panels, rtol: float, what: str) -> None:
@@ -135,5 +143,5 @@ def _same_codes(ours: Panels, plain: Panels, rtol: float, what: str) -> None:
 
 
 def _codes(panels: Panels) -> Array:
-    codes: Array = as_numpy(panels.own(panels.get_codes()))
+    codes: Array = as_numpy(panels.own(panels.codes.H))
     return codes

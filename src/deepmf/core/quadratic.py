@@ -1,4 +1,4 @@
-"""The one subproblem of every model: a convex quadratic in one matrix."""
+"""Convex quadratics of one matrix: the subproblem of every block, and the surrogate of squares."""
 
 from __future__ import annotations
 
@@ -25,8 +25,10 @@ class Quadratic:
         grad f(M)        = sum_i A_i M B_i - C
         f(M + D) - f(M)  = <grad f(M), D> + 1/2 sum_i <D, A_i D B_i>
         Lipschitz        = sum_i lmax(A_i) lmax(B_i)      (exact for a single term)
+        through(L, R)    : M -> f(L M R)
 
-    The losses need one term; a regulariser may bring a second that does not merge with it.
+    Sums merge Kronecker terms that share a side, so a model's block is a single term; a
+    regularizer may bring a second one.
 
     Parameters
     ----------
@@ -34,15 +36,18 @@ class Quadratic:
         Symmetric positive semidefinite matrices, or numbers for multiples of the identity.
     C : array broadcastable to M, or float
         The linear part.
+    const : float
+        The constant part, which only `value` needs.
     """
 
     terms: tuple[tuple[Side, Side], ...] = ()
     C: Array | float = 0.0
+    const: float = 0.0
     __array_ufunc__ = None  # a NumPy number on the left leaves the product to __rmul__
 
     @classmethod
     def of(cls, A: Side = 1.0, B: Side = 1.0, C: Array | float = 0.0) -> Quadratic:
-        """Quadratic with a single Kronecker term (section 2's table)."""
+        """Quadratic with a single Kronecker term."""
         return cls(((A, B),), C)
 
     @property
@@ -52,9 +57,42 @@ class Quadratic:
 
     @property
     def T(self) -> Quadratic:
-        """The same function of M transposed."""
+        """The function f as one of M'."""
         C = self.C if isinstance(self.C, float) else self.C.T
-        return Quadratic(tuple((B, A) for A, B in self.terms), C)
+        return Quadratic(tuple((B, A) for A, B in self.terms), C, self.const)
+
+    @property
+    def shift(self) -> tuple[float, Array | float] | None:
+        """(tau, V) of ``tau/2 ||M||^2 - <V, M> + const``; None where a side is a matrix."""
+        tau = 0.0
+        for A, B in self.terms:
+            if not (isinstance(A, float) and isinstance(B, float)):
+                return None
+            tau += A * B
+        return tau, self.C
+
+    def through(self, L: Array | None, R: Array | None, M: Array | None = None) -> Quadratic:
+        """M -> f(L M R); None stands for the identity. Exact, so it holds for every M.
+
+        ::
+
+            A_i -> L' A_i L,   B_i -> R B_i R',   C -> L' C R'
+        """
+        if L is None and R is None:
+            return self
+        terms = tuple(
+            (_between(L, A), _between(None if R is None else R.T, B)) for A, B in self.terms
+        )
+        C = self.C
+        if not isinstance(C, float):
+            C = C if L is None else L.T @ C
+            C = C if R is None else C @ R.T
+        return Quadratic(terms, C, self.const)
+
+    def value(self, M: Array) -> float:
+        """f(M), which loses digits to cancellation where it is small beside ``const``."""
+        half = 0.5 * self.hessian(M) - self.C
+        return self.const + float(np.sum(M * half, dtype=np.float64))
 
     def hessian(self, M: Array) -> Array:
         """sum_i A_i M B_i."""
@@ -92,10 +130,9 @@ class Quadratic:
         return sum(largest_eigenvalue(A) * largest_eigenvalue(B) for A, B in self.terms)
 
     def astype(self, dtype: np.dtype) -> Quadratic:
-        """The same function in another floating-point type."""
-        return Quadratic(
-            tuple((_cast(A, dtype), _cast(B, dtype)) for A, B in self.terms), _cast(self.C, dtype)
-        )
+        """The function f in another floating-point type."""
+        terms = tuple((_cast(A, dtype), _cast(B, dtype)) for A, B in self.terms)
+        return Quadratic(terms, _cast(self.C, dtype), self.const)
 
     def __add__(self, other: Quadratic) -> Quadratic:
         terms = list(self.terms)
@@ -107,11 +144,12 @@ class Quadratic:
                     break
             else:
                 terms.append((A, B))
-        return Quadratic(tuple(terms), self.C + other.C)
+        return Quadratic(tuple(terms), self.C + other.C, self.const + other.const)
 
     def __rmul__(self, weight: float) -> Quadratic:
         weight = float(weight)  # NumPy's own numbers would pass for matrices
-        return Quadratic(tuple((weight * A, B) for A, B in self.terms), weight * self.C)
+        terms = tuple((weight * A, B) for A, B in self.terms)
+        return Quadratic(terms, weight * self.C, weight * self.const)
 
 
 def largest_eigenvalue(A: Side) -> float:
@@ -130,6 +168,15 @@ def _left(A: Side, M: Array) -> Array:
 
 def _right(M: Array, B: Side) -> Array:
     return (M if B == 1.0 else M * B) if isinstance(B, float) else M @ B
+
+
+def _between(L: Array | None, A: Side) -> Side:
+    """L' A L."""
+    if L is None:
+        return A
+    if isinstance(A, float):
+        return L.T @ L if A == 1.0 else A * (L.T @ L)
+    return L.T @ A @ L
 
 
 def _part(A: Side, index: slice) -> Side:
@@ -152,9 +199,18 @@ def _sum(a: float, A: Side, b: float, B: Side) -> Side:
 
 
 def _merge(A0: Side, B0: Side, A: Side, B: Side) -> tuple[Side, Side] | None:
-    """(A0, B0) + (A, B) as one Kronecker term, where the two share an identity side."""
+    """(A0, B0) + (A, B) as one Kronecker term, where the two share a side."""
     if isinstance(A0, float) and isinstance(A, float):
         return 1.0, _sum(A0, B0, A, B)
     if isinstance(B0, float) and isinstance(B, float):
         return _sum(B0, A0, B, A), 1.0
+    if _equal(B0, B):
+        return _sum(1.0, A0, 1.0, A), B
     return None
+
+
+def _equal(A: Side, B: Side) -> bool:
+    """Whether two sides are the same matrix."""
+    if isinstance(A, float) or isinstance(B, float):
+        return False
+    return A is B or np.array_equal(A, B)

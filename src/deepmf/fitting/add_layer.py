@@ -10,7 +10,7 @@ import numpy as np
 from deepmf._utils.messages import setting
 from deepmf._utils.threads import single_blas
 from deepmf.constraints import Constraint
-from deepmf.core.quadratic import Array
+from deepmf.core.quadratic import Array, Quadratic
 from deepmf.core.state import State
 from deepmf.data.matrix import as_numpy
 from deepmf.data.panels import Coding, DensePanels, Panels
@@ -45,21 +45,21 @@ def add_layer(
     data = panels if k == 0 else DensePanels(np.ascontiguousarray(s.W[k - 1]))
     if isinstance(start, Given):
         W = start.W[k]
-        data.set_codes(start.H[k])
+        data.codes.set(start.H[k])
         inner_iter = 0
     else:
         W = _first_basis(data, problem, k, start, rng)
         inner_iter = _CODING_ITER
     layer = problem.layers[k]
-    coding = Coding(W.T @ W, W, layer.constraint_H, layer.regularizer_H)
+    coding = Coding.of(W, layer.constraint_H, layer.regularizer_H)
     # Least-squares codes by steps of the solver's kind; one that cannot leave zero makes its own.
     own = problem.solver
     solver = own if own.keeps_zeros else FastProjectedGradient(getattr(own, "scaled", True))
     with single_blas():
         if inner_iter:
             data.begin(coding, positive=solver.keeps_zeros)
-        products = data.update(coding, solver, inner_iter, _CODING_TOL)
-    if inner_iter and not products.HHt.any():
+        answer = data.update(coding, solver, inner_iter, _CODING_TOL)
+    if inner_iter and isinstance(q := answer.terms[0], Quadratic) and q.lipschitz() == 0:
         raise StartError(
             f"Layer {k + 1}: every code under the start's basis is zero, so nothing could move. "
             f"Signed data need a signed basis: {setting(init='snpa')} or {setting(init='random')} "
@@ -67,10 +67,10 @@ def add_layer(
         )
     s.W.append(W)
     if k == 0:
-        s.data = products
+        s.data = answer
         s.H.append(np.empty((layer.rank, 0)))
     else:
-        s.H.append(data.get_codes())
+        s.H.append(data.codes.H)
 
 
 def _first_basis(

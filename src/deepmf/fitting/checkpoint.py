@@ -6,7 +6,7 @@ import json
 import math
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
@@ -123,8 +123,8 @@ class Checkpoint:
             )
         self._last = time.perf_counter()
 
-    def load(self, records: Sequence[type]) -> Any:
-        """What `save` was given, with these dataclasses and named tuples; None without a file."""
+    def load(self, records: Mapping[str, Callable[..., Any]]) -> Any:
+        """Read what `save` was given, with constructors of its records by name; None: no file."""
         try:
             arrays = load_npz(self.path)
             content = json.loads(str(arrays["content"]))
@@ -140,7 +140,7 @@ class Checkpoint:
         self._check_owner(owner, content.get("version"))
         try:
             spoiled = [name for name, value in packed.items() if not _finite(value, arrays)]
-            moment = _unpacked(packed, arrays, {record.__name__: record for record in records})
+            moment = _unpacked(packed, arrays, records)
         except UNREADABLE as error:
             raise self._damaged(error) from None
         if spoiled:
@@ -203,8 +203,10 @@ def _short(value: Any) -> str:
 def _packed(value: Any, arrays: list[NDArray]) -> Any:
     """A value as JSON data; arrays are added to the list and replaced by their index."""
     if isinstance(value, np.ndarray):
-        arrays.append(value)
-        return {_ARRAY: len(arrays) - 1}
+        known = next((k for k, M in enumerate(arrays) if M is value), len(arrays))
+        if known == len(arrays):
+            arrays.append(value)
+        return {_ARRAY: known}
     if isinstance(value, np.generic):
         return value.item()
     names: Sequence[str] = getattr(value, "_fields", ())
@@ -220,7 +222,9 @@ def _packed(value: Any, arrays: list[NDArray]) -> Any:
     return value
 
 
-def _unpacked(value: Any, arrays: Mapping[str, NDArray], records: Mapping[str, type]) -> Any:
+def _unpacked(
+    value: Any, arrays: Mapping[str, NDArray], records: Mapping[str, Callable[..., Any]]
+) -> Any:
     if isinstance(value, list):
         return [_unpacked(part, arrays, records) for part in value]
     if not isinstance(value, dict):

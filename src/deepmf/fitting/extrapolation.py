@@ -1,28 +1,29 @@
-"""Extrapolation between sweeps, taken back where it does not pay."""
+"""Extrapolation between sweeps, undone where the objective rose."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from deepmf.core.quadratic import Array
-from deepmf.fitting.sweep import Block, Sweep
+from deepmf.core.terms import Factor, H
+from deepmf.fitting.sweep import Sweep
 
 _FIRST = 0.5
 """beta at first."""
 
 _GROWTH, _CEILING_GROWTH, _DECAY = 1.05, 1.01, 0.5
-"""How beta and its ceiling grow with every success, and how beta falls with a failure."""
+"""Growth of beta and of its ceiling after a success, and decay of beta after a failure."""
 
 
-class Momentum:
-    """Each sweep begins ahead of where the last one ended.
+class Extrapolation:
+    """Starts each sweep ahead of where the last one ended.
 
     ::
 
         M  <-  P(M + beta (M - M before)),    for every factor M of the layers being swept
 
-    If the objective is higher after such a sweep than before it, the sweep is taken back, the next
-    one begins where the last good one ended, and beta is halved; otherwise beta grows, up to a
+    If the objective is higher after such a sweep than before it, the sweep is undone, the next
+    one starts where the last good one ended, and beta is halved; otherwise beta grows, up to a
     ceiling just below where it failed last. So the objective never increases from sweep to sweep.
 
     Parameters
@@ -49,29 +50,28 @@ class Momentum:
         self._now, self._data = self._factors(), s.data
         beta = self._beta if self._moving else 0.0
         if beta:
-            for (kind, k), M in self._now.items():
-                constraint, _ = sweep.problem.layers[k].of(kind)
-                ahead = constraint.project(M + beta * (M - self._before[kind, k]))
-                s.factors(kind)[k] = ahead
-        sweep.momentum = beta
+            for factor, M in self._now.items():
+                constraint, _ = sweep.problem.layers[factor.layer].of(factor.kind)
+                s[factor] = constraint.project(M + beta * (M - self._before[factor]))
+        sweep.ahead = beta
         sweep.run()
         self._before = self._now
 
     def succeeded(self) -> None:
-        """Go further ahead next time."""
+        """Extrapolate further next time."""
         if self._moving:
             self._beta = min(self._beta * _GROWTH, self._ceiling)
             self._ceiling = min(self._ceiling * _CEILING_GROWTH, 1.0)
         self._moving = True
 
     def failed(self) -> None:
-        """Take the sweep back, and begin the next where this one should have."""
+        """Undo the sweep; the next one starts where this one should have."""
         s = self._sweep.state
-        for (kind, k), M in self._now.items():
-            s.factors(kind)[k] = M
-        if ("H", 0) in self._sweep.blocks:
+        for factor, M in self._now.items():
+            s[factor] = M
+        if H(0) in self._sweep.blocks:
             s.data = self._data
-            self._sweep.panels.undo()
+            self._sweep.panels.codes.undo()
         self._ceiling = self._beta
         self._beta *= _DECAY
         self._moving = False
@@ -86,14 +86,13 @@ class Momentum:
         }
 
     def recall(self, memory: dict[str, Any]) -> None:
-        """Go on as the one whose `memory` this was."""
+        """Resume from what `memory` gave."""
         self._beta, self._ceiling = memory["beta"], memory["ceiling"]
         self._moving = memory["moving"]
         self._before = dict(zip(self._before, memory["before"]))
 
-    def _factors(self) -> dict[Block, Array]:
+    def _factors(self) -> dict[Factor, Array]:
         """The factors that move, H_1 apart."""
-        s = self._sweep.state
         return {
-            (kind, k): s.factors(kind)[k] for kind, k in self._sweep.blocks if (kind, k) != ("H", 0)
+            factor: self._sweep.state[factor] for factor in self._sweep.blocks if factor != H(0)
         }

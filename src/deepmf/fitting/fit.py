@@ -15,16 +15,18 @@ from deepmf._utils.warnings import warn
 from deepmf.constraints import Simplex
 from deepmf.core.parameters import check_integer, check_number
 from deepmf.core.quadratic import Array
-from deepmf.core.state import DataProducts, State
+from deepmf.core.state import State
 from deepmf.data.matrix import as_numpy
 from deepmf.data.panels import Panels
 from deepmf.fitting.add_layer import Given, add_layer
+from deepmf.fitting.calibration import Calibration, calibrate
 from deepmf.fitting.checkpoint import Checkpoint
-from deepmf.fitting.extrapolation import Momentum
+from deepmf.fitting.extrapolation import Extrapolation
 from deepmf.fitting.history import History, Progress, not_finite
 from deepmf.fitting.interrupt import Interruption
 from deepmf.fitting.problem import Problem, check_against_data
-from deepmf.fitting.sweep import Calibration, Sweep, first_coding, squared_errors
+from deepmf.fitting.records import by_name
+from deepmf.fitting.sweep import Sweep
 from deepmf.init import Start, StartError
 from deepmf.losses import Loss, Multilayer
 
@@ -52,7 +54,7 @@ class Control:
     augment: int = 0
     """Sweeps of each layer alone before the next one is added."""
     extrapolate: bool = True
-    """Whether sweeps begin ahead of where the last one ended, see `Momentum`."""
+    """Whether sweeps start ahead of where the last one ended, see `Extrapolation`."""
     callbacks: Sequence[Callback] | None = None
 
     def __post_init__(self) -> None:
@@ -74,12 +76,12 @@ class Control:
 
 @dataclass(frozen=True)
 class Fit:
-    """What a fit leaves: the small side, layer weights, H_1's last problem, and how it went."""
+    """The outcome of a fit: the small side, layer weights, and the history."""
 
     state: State
     weights: Array
-    encoder: tuple[Array, Array, float]
-    """A, G and the strength of the last `Coding`."""
+    strength: float
+    """Strength of the penalty on H_1."""
     history: History
     stop_reason: str
     start: int
@@ -115,7 +117,12 @@ class _Moment:
     time: float
 
 
-_RECORDS = (_Moment, _Stage, Fit, State, DataProducts, Calibration, History, Progress)
+def _fit(strength: float = 0.0, encoder: Any = None, **parts: Any) -> Fit:
+    """Build a `Fit` from a checkpoint; those of the first version have an encoder."""
+    return Fit(strength=strength if encoder is None else encoder[2], **parts)
+
+
+_RECORDS = {**by_name(_Moment, _Stage, Calibration, History, Progress), "Fit": _fit}
 
 
 class InterruptedWarning(UserWarning):
@@ -140,8 +147,8 @@ def fit(
     with Interruption() as interruption:
         run = _Run(panels, problem, control, rng, checkpoint, interruption)
         best = run.from_each(starts, saved)
-    if panels.get_codes() is not run.best_codes:  # another start was fitted after the best one
-        panels.set_codes(run.best_codes)
+    if panels.codes.H is not run.best_codes:  # another start was fitted after the best one
+        panels.codes.set(run.best_codes)
     if checkpoint is not None and best.stop_reason not in _CUT:
         checkpoint.done()
     if best.stop_reason == "interrupted":
@@ -168,14 +175,14 @@ class _Run:
         self.panels, self.problem, self.control, self.rng = panels, problem, control, rng
         self.checkpoint, self.interruption = checkpoint, interruption
         self.best: Fit | None = None
-        self.best_codes = panels.get_codes()
+        self.best_codes = panels.codes.H
         self.like: list[Calibration] = []  # of the first start's stages
         self.began = clock()
         self._begin(0)
 
     def _begin(self, start: int) -> None:
         self.start = start
-        self.state = State(self.panels.norm2)
+        self.state = State()
         self.sizes = [self.panels.norm2]  # ||W_{l-1}^(0)||^2, of each basis as it was first made
         self.stages: list[_Stage] = []
         self.memory: dict[str, Any] | None = None  # of the momentum that is to go on
@@ -198,7 +205,7 @@ class _Run:
             done, best = self._finished(), self.best
             if best is None or not best.history.objective[-1] <= done.history.objective[-1]:
                 self.best = best = done
-                self.best_codes = self.panels.get_codes()
+                self.best_codes = self.panels.codes.H
             if done.stop_reason in _CUT:
                 return replace(best, stop_reason=done.stop_reason)
         if self.best is None:
@@ -222,31 +229,29 @@ class _Run:
     def _finished(self) -> Fit:
         joint, state = self.problem.loss.joint, self.state
         main = self.stages[-1:] if joint else self.stages
-        loss = self.problem.loss if joint else Multilayer()
-        coding = first_coding(state, self.problem, loss, main[0].calibration)
         reasons = [s.reason or "" for s in self.stages if s in main or s.reason in _CUT]
         return Fit(
             state,
             main[0].calibration.weights if joint else np.ones(state.depth),
-            (coding.A, coding.G, coding.strength),
+            main[0].calibration.strengths_H[0],
             History.of(main[0].rows) if joint else History.of_stages([s.rows for s in main]),
             max(reasons, key=_GRAVITY.index),
             self.start,
         )
 
-    def _keep(self, momentum: Momentum | None) -> None:
+    def _keep(self, momentum: Extrapolation | None) -> None:
         """Save this moment, between two sweeps."""
         if self.checkpoint is None:
             return
-        before = self.panels.get_before()
+        codes = self.panels.codes
         best = None if self.best is None else as_numpy(self.best_codes)
         self.checkpoint.save(
             _Moment(
                 start=self.start,
                 state=self.state,
                 sizes=self.sizes,
-                codes=as_numpy(self.panels.get_codes()),
-                codes_before=None if before is None else as_numpy(before),
+                codes=as_numpy(codes.H),
+                codes_before=None if codes.before is None else as_numpy(codes.before),
                 stages=self.stages,
                 momentum=None if momentum is None else momentum.memory(),
                 like=self.like,
@@ -264,11 +269,11 @@ class _Run:
         self.rng.bit_generator.state = saved.random
         self.began = clock() - saved.time
         if saved.best is not None:
-            self.panels.set_codes(saved.best_codes)
-            self.best, self.best_codes = saved.best, self.panels.get_codes()
-        self.panels.set_codes(saved.codes)
+            self.panels.codes.set(saved.best_codes)
+            self.best, self.best_codes = saved.best, self.panels.codes.H
+        self.panels.codes.set(saved.codes)
         if saved.codes_before is not None:
-            self.panels.set_before(saved.codes_before)
+            self.panels.codes.recall(saved.codes_before)
 
     @single_blas()
     def _sweeps(
@@ -281,29 +286,31 @@ class _Run:
         c, goes_on = self.control, number < len(self.stages)
         if goes_on and self.stages[number].reason is not None:
             return
-        like = self.stages[number].calibration if goes_on else None
-        if like is None and self.like:
-            like = self.like[number]
+        if goes_on:
+            calibration = self.stages[number].calibration
+        elif self.like:
+            calibration = self.like[number]
+        else:
+            calibration = calibrate(self.panels, self.state, self.problem, loss, self.sizes)
         sweep = Sweep(
             self.panels,
             self.state,
             self.problem,
             loss,
-            self.sizes,
+            calibration,
             layers,
             c.inner_iter,
             c.inner_tol,
-            like,
         )
         cut = any(stage.reason in _CUT for stage in self.stages)
         if not goes_on:
-            self.stages.append(_Stage([], sweep.calibration))
+            self.stages.append(_Stage([], calibration))
             self._measure(sweep, self.stages[number].rows)
         stage, rows = self.stages[number], self.stages[number].rows
         # Only a loss that sweeps decrease can tell of success, and multiplicative steps would
         # never leave the zeros that a step ahead makes.
         pays = c.extrapolate and loss.consistent and not self.problem.solver.keeps_zeros
-        momentum = Momentum(sweep) if pays else None
+        momentum = Extrapolation(sweep) if pays else None
         if momentum is not None and self.memory is not None:
             momentum.recall(self.memory)
         self.memory = None
@@ -327,10 +334,10 @@ class _Run:
 
     def _measure(self, sweep: Sweep, rows: list[Progress]) -> float:
         alone = len(sweep.layers) < len(self.problem.layers)
-        errors = squared_errors(self.panels, self.state)
+        errors = sweep.measure()
         objective = sweep.objective(errors)
         # An extrapolated sweep is undone; updates that share no loss may diverge.
-        excused = sweep.momentum or (rows and not sweep.loss.consistent)
+        excused = sweep.ahead or (rows and not sweep.loss.consistent)
         if not np.isfinite(objective) and not excused:
             raise not_finite(objective, len(rows), sweep.layers[0] + 1 if alone else None)
         rows.append(

@@ -130,5 +130,5 @@ def resolve_start(given: object, signed: bool = False) -> Start:
 
 def _default_start(panels: Any, rank: int, rng: Any) -> Any:
     # singular vectors of filled data tend to components that live where little is observed
-    reachable = rank <= min(panels.shape) and panels.complete
+    reachable = rank <= min(panels.shape) and not panels.weighted
     return (nndsvd if reachable else random)(panels, rank, rng)

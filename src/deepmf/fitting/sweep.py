@@ -1,75 +1,42 @@
-"""One sweep through the blocks, and the value of what it decreases."""
+"""One sweep through the blocks, and the objective that it decreases."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Literal, NamedTuple
+from functools import cached_property
 
 import numpy as np
 
-from deepmf.core.quadratic import Array
 from deepmf.core.state import State
+from deepmf.core.terms import Factor, H, Model, W
 from deepmf.data.panels import Coding, Panels
+from deepmf.fitting.calibration import Calibration, penalty_value
+from deepmf.fitting.errors import Errors, measure
 from deepmf.fitting.problem import Problem
 from deepmf.losses import Loss
-
-_GUARD = 1e-7
-"""Relative squared error below which traces have too few digits left to follow a slow decrease."""
-
-Kind = Literal["H", "W"]
-Block = tuple[Kind, int]
-
-
-@dataclass(frozen=True)
-class Errors:
-    """Squared errors of both kinds, one per layer."""
-
-    layer: Array
-    """||W_{l-1} - W_l H_l||^2."""
-    data: Array
-    """||X - W_l H_l...H_1||^2."""
-
-
-class Calibration(NamedTuple):
-    """What a sweep fixes when it is made."""
-
-    weights: Array
-    strengths_W: list[float]
-    strengths_H: list[float]
-
-
-def squared_errors(panels: Panels, s: State) -> Errors:
-    """From traces where these keep their digits, from residuals where they would not.
-
-    ``||X||^2 - 2 <B, X H_1'> + <B'B, H_1 H_1'>`` with B = W_l H_l...H_2 cancels as the fit becomes
-    exact; below the guard the panels measure the residual itself. Where not every entry counts, the
-    errors are over those that do, and residuals are all there is.
-    """
-    bases = [s.chain(k, 0) for k in range(s.depth)]
-    data = np.zeros(s.depth)
-    if panels.complete:
-        data[:] = [s.norm2 + np.sum(B * (B @ s.data.HHt - 2 * s.data.XHt)) for B in bases]
-    doubtful = np.flatnonzero(data < _GUARD * s.norm2)
-    if len(doubtful):
-        data[doubtful] = panels.residuals2([bases[k] for k in doubtful])
-    deeper = [np.sum((s.W[k - 1] - s.W[k] @ s.H[k]) ** 2) for k in range(1, s.depth)]
-    return Errors(np.array([data[0], *deeper]), data)
-
-
-def first_coding(s: State, problem: Problem, loss: Loss, calibration: Calibration) -> Coding:
-    """H_1's problem."""
-    A, G = loss.first(s, calibration.weights)
-    layer = problem.layers[0]
-    strength = calibration.strengths_H[0]
-    return Coding(A, G, layer.constraint_H, layer.regularizer_H, strength)
 
 
 class Sweep:
     """Updates the blocks of some layers in turn: H_l, then W_l (Algorithm 3).
 
-    Weights are fixed when the sweep is made, from the state at that moment or as in another sweep
-    ``like`` it; from then on every block update decreases ``objective`` (for a consistent loss).
+    Weights are fixed, so every block update decreases `objective` (for a consistent loss).
+
+    Parameters
+    ----------
+    panels : Panels
+        The data side.
+    state : State
+        The small side; it changes with every update.
+    problem : Problem
+        Constraints, penalties and the solver.
+    loss : Loss
+        The model.
+    calibration : Calibration
+        Layer weights and penalty strengths.
+    layers : sequence of int
+        The layers whose blocks are updated.
+    inner_iter, inner_tol
+        Limits of the solver in one block.
     """
 
     def __init__(
@@ -78,101 +45,64 @@ class Sweep:
         state: State,
         problem: Problem,
         loss: Loss,
-        sizes: Sequence[float],
+        calibration: Calibration,
         layers: Sequence[int],
         inner_iter: int,
         inner_tol: float,
-        like: Calibration | None = None,
     ) -> None:
         self.panels, self.state, self.problem, self.loss = panels, state, problem, loss
-        self.layers = layers
+        self.calibration, self.layers = calibration, layers
         self.inner_iter, self.inner_tol = inner_iter, inner_tol
-        self.momentum: float | None = None  # of H_1, see `Coding`
-        self.weights: Array
-        self.strengths_W: list[float]
-        self.strengths_H: list[float]
-        if like is None:
-            self._calibrate(0.5 * np.asarray(sizes[: state.depth], dtype=float))
-        else:
-            self.weights, self.strengths_W, self.strengths_H = like
-        self.value_weights = np.where(np.isin(np.arange(state.depth), layers), self.weights, 0.0)
+        self.ahead: float | None = None
+        """Extrapolation of H_1, see `Coding.ahead`."""
+        self.blocks = [factor for k in layers for factor in (H(k), W(k))]
+        """The factors in the order of their updates."""
 
-    def _calibrate(self, sizes: Array) -> None:
-        """Layer weights and penalty strengths from the errors now."""
-        errors = squared_errors(self.panels, self.state)
-        own = 0.5 * (errors.layer if self.loss.errors == "layer" else errors.data)
-        self.weights = self.loss.weights(own, sizes)
-        self.strengths_W = [self._strength("W", k, own[k]) for k in range(self.state.depth)]
-        self.strengths_H = [self._strength("H", k, own[k]) for k in range(self.state.depth)]
-
-    @property
-    def calibration(self) -> Calibration:
-        """Layer weights and penalty strengths."""
-        return Calibration(self.weights, self.strengths_W, self.strengths_H)
-
-    @property
-    def blocks(self) -> list[Block]:
-        """The blocks in the order of their updates."""
-        return [(kind, k) for k in self.layers for kind in ("H", "W")]
+    @cached_property
+    def model(self) -> Model:
+        """The terms of each block."""
+        return self.loss.model(self.state.depth, self.calibration.weights, self.layers)
 
     def run(self) -> None:
         """Update every block once."""
-        for block in self.blocks:
-            self.update(block)
+        for factor in self.blocks:
+            self.update(factor)
 
-    def update(self, block: Block) -> None:
+    def update(self, factor: Factor) -> None:
         """Improve one factor, all others fixed."""
-        kind, k = block
-        s = self.state
-        if kind == "H" and k == 0:
-            coding = replace(self.coding(), momentum=self.momentum)
-            s.data = self.panels.update(
-                coding, self.problem.solver, self.inner_iter, self.inner_tol
-            )
+        s, solver = self.state, self.problem.solver
+        if factor == H(0):
+            s.data = self.panels.update(self.coding(), solver, self.inner_iter, self.inner_tol)
             return
-        factors = s.factors(kind)
-        q = (self.loss.W if kind == "W" else self.loss.H)(s, k, self.weights)
-        constraint, penalty = self.problem.layers[k].of(kind)
+        q = self.model.block(s, factor)
+        constraint, penalty = self.problem.layers[factor.layer].of(factor.kind)
         if penalty is not None:
-            q = q + self._strengths(kind)[k] * penalty.majorize(factors[k])
-        factors[k] = self.problem.solver.improve(
-            q, constraint, factors[k], self.inner_iter, self.inner_tol
-        )
+            q = q + self.calibration.strength(factor) * penalty.majorize(s[factor])
+        s[factor] = solver.improve(q, constraint, s[factor], self.inner_iter, self.inner_tol)
 
     def coding(self) -> Coding:
         """H_1's problem at the current state."""
-        coding = first_coding(self.state, self.problem, self.loss, self.calibration)
-        if self.panels.complete:
-            return coding
-        return replace(coding, terms=tuple(self.loss.terms(self.state, self.weights)))
+        first = self.problem.layers[0]
+        return Coding(
+            self.model.bases(self.state),
+            first.constraint_H,
+            first.regularizer_H,
+            self.calibration.strengths_H[0],
+            self.ahead,
+        )
+
+    def measure(self) -> Errors:
+        """Errors of all layers, and the values of the model's terms."""
+        return measure(self.panels, self.state, self.model.terms)
+
+    def fit_term(self, errors: Errors) -> float:
+        """The loss alone."""
+        return float(np.dot([t.weight for t in self.model.terms], errors.terms))
 
     def objective(self, errors: Errors) -> float:
         """The loss plus the penalties of the layers being updated."""
         penalties = sum(
-            self._strengths(kind)[k] * self._penalty(kind, k) for kind, k in self.blocks
+            self.calibration.strength(factor) * penalty_value(self.state, self.problem, factor)
+            for factor in self.blocks
         )
         return self.fit_term(errors) + penalties
-
-    def fit_term(self, errors: Errors) -> float:
-        """The loss alone."""
-        return self.loss.value(errors.layer, errors.data, self.value_weights)
-
-    def _strengths(self, kind: Kind) -> list[float]:
-        return self.strengths_W if kind == "W" else self.strengths_H
-
-    def _penalty(self, kind: Kind, k: int) -> float:
-        """The regulariser's value at a factor, without its strength; 0 where there is none."""
-        _, penalty = self.problem.layers[k].of(kind)
-        if penalty is None:
-            return 0.0
-        if kind == "W":
-            return penalty.value(self.state.W[k])
-        return self.state.data.penalty if k == 0 else penalty.value(self.state.H[k])
-
-    def _strength(self, kind: Kind, k: int, error: float) -> float:
-        """weight_l * strength, the latter measured against the layer's error now."""
-        _, penalty = self.problem.layers[k].of(kind)
-        if penalty is None:
-            return 0.0
-        strength = penalty.strength(self._penalty(kind, k), float(error))
-        return float(self.weights[k] * strength)

@@ -1,12 +1,14 @@
 """The fast projected gradient method compiled by Numba, for built-in sets.
 
-Same steps and decisions as `projected_gradient`, which remains the reference and serves every
-other case: user-defined sets, several Kronecker terms, large blocks updated as a whole.
+`solvers.projected_gradient` is the reference, and serves every other case: user-defined sets,
+several Kronecker terms, large blocks updated as a whole. Steps and decisions are the same there,
+in `descend` (columns), in `block` (a whole block) and in ``data/gpu/pass.cu``: a change in one of
+the four is a change in all.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
@@ -28,6 +30,27 @@ from deepmf.kernels.tiles import jit, plus_times, zeros
 
 ENTRIES, SIMPLEX, CAPPED, GROUPED = range(4)
 """Sets: bounds on entries; columns that sum to 1, or to at most 1; grouped sparsity (blocks)."""
+
+
+class Descent(NamedTuple):
+    """Settings of a compiled descent; numbers are of the data's type."""
+
+    step: Any
+    """Step size of each row, an array."""
+    set_code: int
+    """The set: `ENTRIES`, `SIMPLEX`, `CAPPED` or `GROUPED`."""
+    lower: Any
+    """Smallest entry; of grouped sparsity, the sparsity."""
+    upper: Any
+    """Largest entry; of grouped sparsity, 1 where entries are nonnegative."""
+    max_iter: int
+    """Cap on iterations."""
+    tol2: Any
+    """Squared ratio of a step to the first one at which a column has converged."""
+    alpha1: Any
+    """alpha_1 of Algorithm 4."""
+    accelerated: bool
+    """Whether steps are extrapolated."""
 
 
 @jit
@@ -67,10 +90,7 @@ def _to_simplex(M: Any, r: int, at: int, capped: bool) -> None:
 
 
 @jit
-def descend(
-    A: Any, C: Any, M: Any, at: int, work: Any, lane: Any, step: Any, kind: int, lower: Any,
-    upper: Any, max_iter: int, tol2: Any, alpha1: Any, accelerated: bool,
-) -> None:  # fmt: skip
+def descend(A: Any, C: Any, M: Any, at: int, work: Any, lane: Any, descent: Any) -> None:
     """The columns at, at + 1, ... of M, two vectors of them, each on its own and in place.
 
     ::
@@ -81,6 +101,7 @@ def descend(
     `scratch`. Flags are numbers, 0 or 1: decisions are made for all columns by the same
     instructions.
     """
+    step, kind, lower, upper, max_iter, tol2, alpha1, accelerated = descent
     r, width = len(step), lanes(M)
     now, then, new, slope, new_slope = work[0], work[1], work[2], work[3], work[4]  # A m + c
     zero, half, one, four = splat(M, 0), splat(M, 0.5), splat(M, 1), splat(M, 4)
@@ -155,10 +176,7 @@ def scratch(A: Any) -> Any:
 
 
 @jit
-def columns(
-    A: Any, C: Any, M: Any, out: Any, start: int, stop: int, step: Any, kind: int, lower: Any,
-    upper: Any, max_iter: int, tol2: Any, alpha1: Any, accelerated: bool,
-) -> None:  # fmt: skip
+def columns(A: Any, C: Any, M: Any, out: Any, start: int, stop: int, descent: Any) -> None:
     """Columns start, ..., stop - 1 of M, each on its own, into ``out``.
 
     ::
@@ -179,16 +197,13 @@ def columns(
         for i in range(len(C)):
             for k in range(width):
                 c[i, k] = -c[i, k]
-        descend(
-            whole, c, m, 0, work, lane,
-            step, kind, lower, upper, max_iter, tol2, alpha1, accelerated,
-        )  # fmt: skip
+        descend(whole, c, m, 0, work, lane, descent)
         put(m, begin, width, out)
 
 
 @jit
-def ahead(M: Any, before: Any, momentum: Any, kind: int, lower: Any, upper: Any) -> None:
-    """before <- P(M + momentum (M - before)), a few columns at a time."""
+def ahead(M: Any, before: Any, beta: Any, kind: int, lower: Any, upper: Any) -> None:
+    """before <- P(M + beta (M - before)), a few columns at a time."""
     r, n = M.shape
     part = zeros(r, 4 * lanes(M), M.dtype)
     for begin in range(0, n, part.shape[1]):
@@ -196,7 +211,7 @@ def ahead(M: Any, before: Any, momentum: Any, kind: int, lower: Any, upper: Any)
         for i in range(r):
             m, b, p = M[i, begin : begin + width], before[i, begin : begin + width], part[i]
             for k in range(width):
-                p[k] = min(max(m[k] + momentum * (m[k] - b[k]), lower), upper)
+                p[k] = min(max(m[k] + beta * (m[k] - b[k]), lower), upper)
         if kind != ENTRIES:
             for at in range(0, width, lanes(M)):
                 _to_simplex(part, r, at, kind == CAPPED)
@@ -253,13 +268,13 @@ def _hessian(A: Any, B: Any, left: bool, right: bool, M: Any) -> Any:
 
 @njit(cache=True, nogil=True, fastmath={"contract", "reassoc"}, error_model="numpy")
 def block(
-    A: Any, B: Any, left: bool, right: bool, scale: Any, C: Any, M: Any, size: Any,
-    kind: int, lower: Any, upper: Any, max_iter: int, tol2: Any, alpha1: Any, accelerated: bool,
-) -> Any:  # fmt: skip
+    A: Any, B: Any, left: bool, right: bool, scale: Any, C: Any, M: Any, size: Any, descent: Any
+) -> Any:
     """All of M at once, with one decision for all; a side that is off is the identity.
 
-    The Hessian is ``scale * A M B``.
+    The Hessian is ``scale * A M B``; step sizes are those of ``size``.
     """
+    _, kind, lower, upper, max_iter, tol2, alpha1, accelerated = descent
     n, r = M.shape
     m, y = M.copy(), M.copy()
     Hm = scale * _hessian(A, B, left, right, m)

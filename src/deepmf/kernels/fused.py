@@ -1,6 +1,7 @@
-"""One pass over some columns of X, compiled: G'X, the descent of H, then X H' and H H'.
+"""One compiled pass over some columns of X: G'X + V, the descent of H, then X H' and H H'.
 
-G is given as -G, so that its product is the slope's constant part.
+G is given as -G, so that its product is the slope's constant part. V is the shift of a penalty on
+the codes, a column for each of X's columns or one for all.
 
 A block of columns is read once and stays in a core's cache between the products, while the next one
 is fetched. Every kind of matrix has its own pair of products; the rest is shared. Sums over columns
@@ -24,20 +25,31 @@ _SOON = 8
 
 @jit
 def _improve(
-    A: Any, C: Any, H: Any, part: Any, H64: Any, begin: int, width: int, work: Any, lane: Any,
-    HHt: Any, step: Any, kind: int, lower: Any, upper: Any, max_iter: int, tol2: Any, alpha1: Any,
-    accelerated: bool,
+    A: Any, C: Any, V: Any, H: Any, part: Any, H64: Any, begin: int, width: int, work: Any,
+    lane: Any, HHt: Any, descent: Any,
 ) -> None:  # fmt: skip
-    """Descend a block's codes from its C = -G'X; leave them in H and, in float64, in H64."""
+    """Descend a block's codes from its C = -G'X - V; leave them in H and, in float64, in H64."""
     copy(H, begin, width, part)
+    _shift(V, begin, width, C)
     for at in range(0, width, lane.shape[1]):
-        descend(
-            A, C, part, at, work, lane,
-            step, kind, lower, upper, max_iter, tol2, alpha1, accelerated,
-        )  # fmt: skip
+        descend(A, C, part, at, work, lane, descent)
     put(part, begin, width, H)
     copy(H, begin, width, H64)
     add_inner(H64, 0, len(H64), 0, H64.shape[1], 0, H64, HHt)
+
+
+@jit
+def _shift(V: Any, begin: int, width: int, C: Any) -> None:
+    """C -= V, which has a column for each of X's columns, or one for all."""
+    for i in range(len(V)):
+        row = C[i]
+        if V.shape[1] > 1:
+            own = V[i, begin : begin + width]
+            for k in range(width):
+                row[k] -= own[k]
+        elif V[i, 0] != 0:
+            for k in range(width):
+                row[k] -= V[i, 0]
 
 
 @jit
@@ -47,7 +59,7 @@ def _block(r: int, width: int, H: Any) -> Any:
 
 
 @jit
-def _turn(M: Any, out: Any) -> None:
+def _transpose(M: Any, out: Any) -> None:
     """M' into ``out``, as far as both reach."""
     for i in range(min(out.shape[0], M.shape[1])):
         for j in range(min(out.shape[1], M.shape[0])):
@@ -56,9 +68,8 @@ def _turn(M: Any, out: Any) -> None:
 
 @jit
 def update_rows(
-    X: Any, A: Any, G: Any, H: Any, first: int, last: int, block: int, XHt: Any, HHt: Any,
-    step: Any, kind: int, lower: Any, upper: Any, max_iter: int, tol2: Any, alpha1: Any,
-    accelerated: bool,
+    X: Any, A: Any, G: Any, V: Any, H: Any, first: int, last: int, block: int, XHt: Any, HHt: Any,
+    descent: Any,
 ) -> None:  # fmt: skip
     """Columns first, ..., last - 1 of an X whose rows are contiguous, a block at a time.
 
@@ -73,21 +84,17 @@ def update_rows(
         C[:] = 0
         add_outer(G[:half], X, 0, begin, width, block, C)
         add_outer(G[half:], X, half, begin, width, 0, C)
-        _improve(
-            A, C, H, part, H64, begin, width, work, lane, HHt,
-            step, kind, lower, upper, max_iter, tol2, alpha1, accelerated,
-        )  # fmt: skip
+        _improve(A, C, V, H, part, H64, begin, width, work, lane, HHt, descent)
         add_inner(X, 0, half, begin, width, 0, H64, XHt[:half])
         add_inner(X, half, rows - half, begin, width, block, H64, XHt[half:])
 
 
 @jit
 def update_columns(
-    Xt: Any, A: Any, Gt: Any, H: Any, first: int, last: int, block: int, HXt: Any, HHt: Any,
-    step: Any, kind: int, lower: Any, upper: Any, max_iter: int, tol2: Any, alpha1: Any,
-    accelerated: bool,
+    Xt: Any, A: Any, Gt: Any, V: Any, H: Any, first: int, last: int, block: int, HXt: Any,
+    HHt: Any, descent: Any,
 ) -> None:  # fmt: skip
-    """The same for an X whose columns are contiguous, given as X', G' and giving H X'."""
+    """Columns first, ..., last - 1 of an X whose columns are contiguous; X', G' in, H X' out."""
     r, rows = len(Gt), Xt.shape[1]
     C, part, H64 = _block(r, block, H)
     Ct, Ht = zeros(block, HHt.shape[1], H.dtype), zeros(block, r, np.float64)
@@ -98,23 +105,19 @@ def update_columns(
         half = width // 4 * 2
         add_inner(Xt, begin, half, 0, rows, block * rows, Gt, Ct[:half])
         add_inner(Xt, begin + half, width - half, 0, rows, 0, Gt, Ct[half:])
-        _turn(Ct, C)
-        _improve(
-            A, C, H, part, H64, begin, width, work, lane, HHt,
-            step, kind, lower, upper, max_iter, tol2, alpha1, accelerated,
-        )  # fmt: skip
-        _turn(H64, Ht)
+        _transpose(Ct, C)
+        _improve(A, C, V, H, part, H64, begin, width, work, lane, HHt, descent)
+        _transpose(H64, Ht)
         add_outer(Ht[:half], Xt, begin, 0, rows, 0, HXt)
         add_outer(Ht[half:width], Xt, begin + half, 0, rows, block * rows, HXt)
 
 
 @jit
 def update_sparse(
-    data: Any, indices: Any, indptr: Any, A: Any, G: Any, H: Any, first: int, last: int, block: int,
-    XHt: Any, HHt: Any, step: Any, kind: int, lower: Any, upper: Any, max_iter: int, tol2: Any,
-    alpha1: Any, accelerated: bool,
+    data: Any, indices: Any, indptr: Any, A: Any, G: Any, V: Any, H: Any, first: int, last: int,
+    block: int, XHt: Any, HHt: Any, descent: Any,
 ) -> None:  # fmt: skip
-    """The same for an X in compressed columns; rows of G and X H' are whole vectors."""
+    """Columns first, ..., last - 1 of an X in CSC form; rows of G and X H' are whole vectors."""
     r, wide = len(A), G.shape[1]
     C, part, H64 = _block(r, block, H)
     Ct, Ht = zeros(block, wide, H.dtype), zeros(block, wide, np.float64)
@@ -123,12 +126,9 @@ def update_sparse(
         width = min(block, last - begin)
         for j in range(width):
             _sum_rows(data, indices, indptr[begin + j], indptr[begin + j + 1], G, Ct, j)
-        _turn(Ct, C)
-        _improve(
-            A, C, H, part, H64, begin, width, work, lane, HHt,
-            step, kind, lower, upper, max_iter, tol2, alpha1, accelerated,
-        )  # fmt: skip
-        _turn(H64, Ht)
+        _transpose(Ct, C)
+        _improve(A, C, V, H, part, H64, begin, width, work, lane, HHt, descent)
+        _transpose(H64, Ht)
         for j in range(width):
             _add_to_rows(data, indices, indptr[begin + j], indptr[begin + j + 1], Ht, j, XHt)
 

@@ -1,4 +1,4 @@
-"""What a loss is."""
+"""The interface of models."""
 
 from __future__ import annotations
 
@@ -8,21 +8,26 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from deepmf.core.parameters import Parametrized, check_number
-from deepmf.core.quadratic import Array, Quadratic
-from deepmf.core.state import State
-
-Term = tuple[float, Array]
-"""(weight, B) of ``weight/2 ||X - B H||^2``."""
+from deepmf.core.quadratic import Array
+from deepmf.core.terms import Factor, H, Model, Term, W
 
 _PERFECT = 1e-6
-"""Share of a layer's own size below which its starting error says nothing of its later one."""
+"""Fraction of a layer's own size below which its starting error says nothing of its later one."""
 
 
 class Loss(Parametrized):
-    """A model: for each block, the quadratic that its update decreases.
+    """A model: a list of terms, from which every block follows.
 
-    Layers count from 0; ``w[l]`` is the weight of layer l's term, ``w[0] = 1``. A loss never sees
-    X: the block of H_1 is a sum of ``weight/2 ||X - B H||^2`` and the loss gives each weight and B.
+    A subclass needs `terms`. This is the data-centric model::
+
+        class DataCentric(Loss):
+            def terms(self, depth, w):
+                return [
+                    Term(w[l], X, (W(l), *(H(k) for k in range(l, -1, -1)))) for l in range(depth)
+                ]
+
+    Layers count from 0; ``w[l]`` is the weight of layer l, ``w[0] = 1``. A model never sees X: the
+    data side answers each data term by a surrogate.
     """
 
     joint: ClassVar[bool] = True
@@ -31,45 +36,40 @@ class Loss(Parametrized):
     consistent: ClassVar[bool] = True
     """Whether every block update decreases one and the same function."""
 
-    errors: ClassVar[Literal["layer", "data"]] = "layer"
-    """Which errors the loss is made of: ||W_{l-1} - W_l H_l||^2 or ||X - W_l H_l...H_1||^2."""
+    def terms(self, depth: int, w: Array) -> list[Term]:
+        """What the fit decreases, for some number of layers and their weights."""
+        raise NotImplementedError(f"{type(self).__name__} needs a method terms(depth, w).")
 
-    def check_depth(self, depth: int) -> None:
-        """Refuse, before any work is done, weights that do not fit the number of layers."""
+    def block_terms(self, factor: Factor, depth: int, w: Array) -> list[Term]:
+        """What the update of one factor decreases: by default all terms."""
+        return self.terms(depth, w)
 
     def weights(self, errors: Array, sizes: Array) -> Array:
         """Layer weights from each layer's error and the size of what it approximates."""
         return np.ones(len(errors))
 
-    def value(self, layer: Array, data: Array, w: Array) -> float:
-        """The loss from the squared errors of both kinds, one per layer."""
-        return 0.5 * float(w @ (layer if self.errors == "layer" else data))
+    def check_depth(self, depth: int) -> None:
+        """Refuse, before any work is done, weights that do not fit the number of layers."""
 
-    def terms(self, s: State, w: Array) -> list[Term]:
-        """(weight, B) of each data term ``weight/2 ||X - B H_1||^2``, the first being layer 1's."""
-        raise NotImplementedError(f"{type(self).__name__} needs a method terms(s, w).")
+    @property
+    def errors(self) -> Literal["layer", "data"]:
+        """The errors that the model compares: ||W_{l-1} - W_l H_l||^2 or ||X - W_l H_l...H_1||^2.
 
-    def first(self, s: State, w: Array) -> tuple[Array, Array]:
-        """(A, G) of H_1's block ``1/2 <H, A H> - <G'X, H>``."""
-        return normal(self.terms(s, w))
+        Its layers and penalties are weighted by these.
+        """
+        deep = self.terms(2, np.ones(2))
+        return "data" if all(t.of_data for t in deep) else "layer"
 
-    def H(self, s: State, layer: int, w: Array) -> Quadratic:
-        """Quadratic of H_l for every layer but the first."""
-        raise NotImplementedError(f"{type(self).__name__} needs a method H(s, layer, w).")
-
-    def W(self, s: State, layer: int, w: Array) -> Quadratic:
-        """Quadratic of W_l."""
-        raise NotImplementedError(f"{type(self).__name__} needs a method W(s, layer, w).")
-
-
-def normal(terms: Sequence[Term]) -> tuple[Array, Array]:
-    """(A, G) of the normal equations ``A H = G'X``: sums of weight B'B and of weight B."""
-    A, G = (sum(parts) for parts in zip(*((w * (B.T @ B), w * B) for w, B in terms)))
-    return np.asarray(A), np.asarray(G)
+    def model(self, depth: int, w: Array, layers: Sequence[int] | None = None) -> Model:
+        """The blocks of all layers, or of some of them and the terms that they are in."""
+        own = range(depth) if layers is None else layers
+        factors = [factor for k in own for factor in (H(k), W(k))]
+        terms = [t for t in self.terms(depth, w) if any(f.layer in own for f in t.chain)]
+        return Model(terms, {f: self.block_terms(f, depth, w) for f in factors})
 
 
 def expected_errors(errors: Array, sizes: Array) -> Array:
-    """The errors; a layer that starts perfect has none to go by, and its size is taken instead."""
+    """The errors, with a layer's size in place of an error that is zero at the start."""
     relative = errors / sizes
     relative[0] = max(relative[0], _PERFECT)
     return np.where(relative < _PERFECT, 1.0, relative) * sizes

@@ -1,20 +1,18 @@
-"""The layer-centric loss (LC-DMF), eq. 4."""
+"""The layer-centric model (LC-DMF), eq. 4."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from deepmf.core.quadratic import Array, Quadratic
-from deepmf.core.state import State
-from deepmf.losses.base import expected_errors, layer_weights
-from deepmf.losses.multilayer import Multilayer
+from deepmf.core.quadratic import Array
+from deepmf.core.terms import H, Term, W, X
+from deepmf.losses.base import Loss, expected_errors, layer_weights
 
 
-class LayerCentric(Multilayer):
+class LayerCentric(Loss):
     """1/2 sum_l lam_{l-1} ||W_{l-1} - W_l H_l||^2 with W_0 = X and lam_0 = 1.
 
-    The multilayer model made one loss: W_l is pulled by the layer above, whose data it is, and by
-    its own.
+    Every layer but the last is pulled by the layer above, whose data it is, and by its own.
 
     =====  ==================  ============================  ===========================
     block  A                   B                             C
@@ -37,11 +35,14 @@ class LayerCentric(Multilayer):
     """
 
     name = "layer-centric"
-    joint = True
 
     def __init__(self, lam: float | Sequence[float] = 0.3, calibrate: bool = True) -> None:
         self.lam = lam
         self.calibrate = calibrate
+
+    def terms(self, depth: int, w: Array) -> list[Term]:
+        """``lam_{l-1}/2 ||W_{l-1} - W_l H_l||^2`` with W_0 = X."""
+        return [Term(w[k], X if k == 0 else W(k - 1), (W(k), H(k))) for k in range(depth)]
 
     def check_depth(self, depth: int) -> None:
         """See `Loss.check_depth`."""
@@ -54,10 +55,3 @@ class LayerCentric(Multilayer):
             err = expected_errors(errors, sizes)
             lam = lam * err[0] / err
         return lam
-
-    def W(self, s: State, layer: int, w: Array) -> Quadratic:
-        """The layer's own fit plus the pull towards W_{l+1} H_{l+1}."""
-        own = super().W(s, layer, w)
-        if layer + 1 == s.depth:
-            return own
-        return own + w[layer + 1] * Quadratic.of(C=s.W[layer + 1] @ s.H[layer + 1])

@@ -1,10 +1,10 @@
-"""Multilayer factorization (MMF): layer after layer, each to its end."""
+"""Multilayer factorization (MMF): one layer after the other, each to its end."""
 
 from __future__ import annotations
 
-from deepmf.core.quadratic import Array, Quadratic
-from deepmf.core.state import State
-from deepmf.losses.base import Loss, Term
+from deepmf.core.quadratic import Array
+from deepmf.core.terms import Factor, H, Term, W, X
+from deepmf.losses.base import Loss
 
 
 class Multilayer(Loss):
@@ -21,18 +21,10 @@ class Multilayer(Loss):
     name = "multilayer"
     joint = False
 
-    def terms(self, s: State, w: Array) -> list[Term]:
-        """(1, W_1) alone: deeper layers see X through it."""
-        return [(1.0, s.W[0])]
+    def terms(self, depth: int, w: Array) -> list[Term]:
+        """``w_l/2 ||W_{l-1} - W_l H_l||^2`` with W_0 = X."""
+        return [Term(w[k], X if k == 0 else W(k - 1), (W(k), H(k))) for k in range(depth)]
 
-    def H(self, s: State, layer: int, w: Array) -> Quadratic:
-        """w W_l'W_l and w W_l'W_{l-1}."""
-        W = s.W[layer]
-        return w[layer] * Quadratic.of(A=W.T @ W, C=W.T @ s.W[layer - 1])
-
-    def W(self, s: State, layer: int, w: Array) -> Quadratic:
-        """w H_l H_l' and w W_{l-1} H_l'."""
-        if layer == 0:
-            return w[0] * Quadratic.of(B=s.data.HHt, C=s.XHt(0))
-        H = s.H[layer]
-        return w[layer] * Quadratic.of(B=H @ H.T, C=s.W[layer - 1] @ H.T)
+    def block_terms(self, factor: Factor, depth: int, w: Array) -> list[Term]:
+        """The layer's own term: the next layer does not pull at W_l."""
+        return [self.terms(depth, w)[factor.layer]]

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from deepmf.core.quadratic import Array
-from deepmf.core.state import State
-from deepmf.losses.base import Term
-from deepmf.losses.data_centric import DataCentric
+from deepmf.core.terms import Factor, Term, X
+from deepmf.losses.base import Loss
+from deepmf.losses.data_centric import chain
 
 
-class Trigeorgis(DataCentric):
+class Trigeorgis(Loss):
     """The updates of Trigeorgis et al. (Algorithm 2, Table 1), which share no loss.
 
     With A_l = W_{l+1} H_{l+1} (W_L for l = L) and D_l = H_{l-1}...H_1 (I for l = 1):
@@ -26,14 +26,11 @@ class Trigeorgis(DataCentric):
     name = "trigeorgis"
     consistent = False
 
-    def __init__(self) -> None:
-        super().__init__(mu=1.0)
+    def terms(self, depth: int, w: Array) -> list[Term]:
+        """``1/2 ||X - W_L H_L...H_1||^2``."""
+        return [Term(1.0, X, chain(depth - 1))]
 
-    def value(self, layer: Array, data: Array, w: Array) -> float:
-        """1/2 ||X - W_L H_L...H_1||^2."""
-        return 0.5 * float(data[-1])
-
-    def left(self, s: State, layer: int, w: Array) -> list[Term]:
-        """Only the layer below counts, where the consistent loss sums over all."""
-        below = min(layer + 1, s.depth - 1)
-        return [(float(k == below), s.chain(k, layer)) for k in range(layer, s.depth)]
+    def block_terms(self, factor: Factor, depth: int, w: Array) -> list[Term]:
+        """W_l: the layer's own approximation of X; H_l: that of the layer below."""
+        below = factor.layer if factor.kind == "W" else min(factor.layer + 1, depth - 1)
+        return [Term(1.0, X, chain(below))]

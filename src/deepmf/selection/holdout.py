@@ -161,7 +161,7 @@ def completion_errors(f: Factorization, X: Any, parts: NDArray[np.intp]) -> Arra
     for part in range(parts.max() + 1):
         hidden = parts == part
         with SparsePanels(X[hidden]) as panels:
-            panels.set_codes(f.of_rows(~hidden).encode(X[~hidden]))
+            panels.codes.set(f.of_rows(~hidden).encode(X[~hidden]))
             missed += panels.residuals2([B[hidden] for B in bases])
     return np.sqrt(missed) / np.linalg.norm(X.data.astype(float))
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from deepmf.constraints.base import Constraint
 from deepmf.core.parameters import Parametrized
 from deepmf.core.quadratic import Array, Quadratic
+
+if TYPE_CHECKING:
+    from deepmf.kernels.descent import Descent
 
 
 class Solver(Parametrized):
@@ -44,10 +47,14 @@ class Solver(Parametrized):
             f"{type(self).__name__} needs a method solve(q, constraint, M, max_iter, tol)."
         )
 
-    def improve(
-        self, q: Quadratic, constraint: Constraint, M: Array, max_iter: int, tol: float
-    ) -> Array:
-        """`solve` for the part of M that the set leaves free; what it holds stays as it is."""
+    def improve(self, q: Any, constraint: Constraint, M: Array, max_iter: int, tol: float) -> Array:
+        """`solve` for the part of M that the set leaves free; what it holds stays as it is.
+
+        A surrogate that is not a quadratic is asked for its own
+        ``descend(constraint, M, max_iter, tol)`` instead.
+        """
+        if not isinstance(q, Quadratic):
+            return q.descend(constraint, M, max_iter, tol)
         block = constraint.free(M.shape)
         if block is None:
             return self.solve(q, constraint, M, max_iter, tol)
@@ -59,7 +66,7 @@ class Solver(Parametrized):
 
     def column_kernel(
         self, A: Array, constraint: Constraint, dtype: np.dtype, max_iter: int, tol: float
-    ) -> tuple[Any, ...] | None:
+    ) -> Descent | None:
         """Settings of the compiled kernels for 1/2 <h, A h> - <c, h> per column, where they apply.
 
         ``None``: panels call `solve` instead.

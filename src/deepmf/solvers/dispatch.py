@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,9 @@ from deepmf.constraints import (
     Unconstrained,
 )
 from deepmf.core.quadratic import Array, Quadratic
+
+if TYPE_CHECKING:
+    from deepmf.kernels.descent import Descent
 
 FIRST_ALPHA = 0.05
 """alpha_1 of Algorithm 4; a small value starts with strong extrapolation."""
@@ -69,14 +72,14 @@ def column_settings(
     max_iter: int,
     tol: float,
     accelerated: bool,
-) -> tuple[Any, ...] | None:
-    """How the kernels that take each column on its own are to go, or ``None`` where none can."""
+) -> Descent | None:
+    """Settings of the kernels that take each column on its own; None where none applies."""
     kernels = _kernels()
     kind = None if kernels is None else _kind(kernels, constraint)
-    if kind is None or rank > _LARGEST_RANK:
+    if kernels is None or kind is None or rank > _LARGEST_RANK:
         return None
     number = dtype.type
-    return (
+    return kernels.Descent(
         _full((rank, 1), size, dtype).ravel(), kind[0], number(kind[1]), number(kind[2]),
         max_iter, number(tol * tol), number(FIRST_ALPHA), accelerated,
     )  # fmt: skip
@@ -115,7 +118,7 @@ def compiled_solve(
         r, n = M.shape
         width = max(128, int(_TASK / (2 * r * (r + 8) * max_iter + 1)))
         tasks = [(k, min(k + width, n)) for k in range(0, n, width)]
-        do_in_threads(lambda task: kernels.columns(H, C, M, out, *task, *settings), tasks)
+        do_in_threads(lambda task: kernels.columns(H, C, M, out, *task, settings), tasks)
         return out
     if M.size > _LARGEST_BLOCK:
         return None
@@ -131,19 +134,19 @@ def compiled_solve(
         C,
         M,
         frozen(_full(M.shape, size, M.dtype)),
-        *settings[1:],
+        settings,
     )
 
 
-def step_ahead(M: Array, before: Array, momentum: float, constraint: Constraint) -> None:
-    """before <- P(M + momentum (M - before)), in place."""
+def step_ahead(M: Array, before: Array, beta: float, constraint: Constraint) -> None:
+    """before <- P(M + beta (M - before)), in place."""
     kernels = _kernels()
     kind = None if kernels is None else _kind(kernels, constraint)
     if kernels is None or kind is None or constraint.separable is None:
-        before[...] = constraint.project(M + M.dtype.type(momentum) * (M - before))
+        before[...] = constraint.project(M + M.dtype.type(beta) * (M - before))
     else:
         number = M.dtype.type
-        kernels.ahead(M, before, number(momentum), kind[0], number(kind[1]), number(kind[2]))
+        kernels.ahead(M, before, number(beta), kind[0], number(kind[1]), number(kind[2]))
 
 
 def frozen(M: NDArray) -> NDArray:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,9 @@ from deepmf.core.quadratic import Array, Quadratic
 from deepmf.solvers.base import Solver
 from deepmf.solvers.dispatch import FIRST_ALPHA, column_settings, compiled_solve
 from deepmf.solvers.steps import step_sizes
+
+if TYPE_CHECKING:
+    from deepmf.kernels.descent import Descent
 
 Mask = NDArray[np.bool_]
 
@@ -70,7 +73,7 @@ class FastProjectedGradient(Solver):
 
     def column_kernel(
         self, A: Array, constraint: Constraint, dtype: np.dtype, max_iter: int, tol: float
-    ) -> tuple[Any, ...] | None:
+    ) -> Descent | None:
         """See `Solver.column_kernel`."""
         own = type(self).solve is not FastProjectedGradient.solve  # a subclass with its own steps
         if own or constraint.separable is None:

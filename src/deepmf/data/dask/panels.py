@@ -1,21 +1,59 @@
-"""X and H_1 on the workers of a Dask cluster, from the side of the fit."""
+"""Panels whose columns of X and codes stay on the workers of a Dask cluster."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from deepmf.core.quadratic import Array
-from deepmf.core.state import DataProducts
+from deepmf.core.state import DataSurrogates
 from deepmf.data.dask.pool import Crew
-from deepmf.data.panels.base import Coding, Panels
+from deepmf.data.panels.base import Coding, Panels, squared_answer
+from deepmf.data.panels.codes import Codes
 from deepmf.data.panels.svd import leading
 from deepmf.solvers.base import Solver
 
 Index = Sequence[int] | NDArray[np.intp]
+
+
+class RemoteCodes(Codes):
+    """Codes that stay on the workers; as an array they are a Dask array."""
+
+    def __init__(self, crew: Crew) -> None:
+        self._crew = crew
+        self._rank = 0
+        self._found: Any = None
+
+    @property
+    def H(self) -> Any:
+        """The codes, without rows before there are any."""
+        if self._found is None:
+            empty = np.zeros((0, self._crew.X.shape[1]), self._crew.dtype)
+            self._found = self._crew.codes(self._rank) if self._rank else empty
+        return self._found
+
+    @property
+    def before(self) -> None:
+        """No checkpoint needs the codes before: the workers alone know them."""
+
+    def changed(self, rank: int) -> None:
+        """Note that the workers have new codes."""
+        self._rank, self._found = rank, None
+
+    def set(self, H: Any) -> None:
+        """See `Codes.set`."""
+        self._crew.set_codes(H)
+        self.changed(H.shape[0])
+
+    def undo(self) -> None:
+        """See `Codes.undo`."""
+        self._crew.sum("undo")
+        self._found = None
 
 
 class ClusterPanels(Panels):
@@ -31,8 +69,12 @@ class ClusterPanels(Panels):
         self.shape, self.dtype = crew.X.shape, crew.dtype
         self.norm2 = norm2
         self.count = len(crew.ends)
-        self._rank = self._updates = 0
-        self._codes: Any = None
+        self._updates = 0
+
+    @cached_property
+    def codes(self) -> RemoteCodes:
+        """See `Panels.codes`."""
+        return RemoteCodes(self._crew)
 
     def close(self) -> None:
         """See `Panels.close`."""
@@ -46,11 +88,11 @@ class ClusterPanels(Panels):
         if not positive:
             self._crew.sum("begin", coding)
             return
-        mean = self._crew.sum("begin_free", coding) / (self._rank * self.shape[1])
+        mean = self._crew.sum("begin_free", coding) / (coding.rank * self.shape[1])
         self._crew.sum("raise_codes", 1e-2 * mean, coding.constraint)
 
-    def update(self, coding: Coding, solver: Solver, max_iter: int, tol: float) -> DataProducts:
-        """See `Panels.update`.
+    def update(self, coding: Coding, solver: Solver, max_iter: int, tol: float) -> DataSurrogates:
+        """See `Panels.update`; workers extrapolate their own codes.
 
         Where a worker is lost, others code its columns to optimality for this coding, which no
         codes they had can beat: the objective still falls (for a convex set, to rounding).
@@ -59,34 +101,23 @@ class ClusterPanels(Panels):
         self._updates += 1
         args = (self._updates, coding, solver, max_iter, tol)
         XHt, HHt, penalty = self._crew.sum("update", *args)
-        return DataProducts(np.array(XHt), np.array(HHt), float(penalty))  # aligned, and our own
+        # aligned, and our own
+        return squared_answer(
+            np.array(XHt), np.array(HHt), self.norm2, len(coding.terms), float(penalty)
+        )
 
-    def undo(self) -> None:
-        """See `Panels.undo`."""
-        self._crew.sum("undo")
-        self._codes = None
+    def improve(self, coding: Coding, solver: Solver, max_iter: int, tol: float) -> DataSurrogates:
+        """See `Panels.improve`."""
+        return self.update(replace(coding, ahead=None), solver, max_iter, tol)
 
     def _expect(self, coding: Coding) -> None:
+        self.check_datafits(coding.terms)
         self._crew.coding = coding
-        self._rank = len(coding.A)
-        self._codes = None
+        self.codes.changed(coding.rank)
 
     def residuals2(self, bases: Sequence[Array]) -> Array:
         """See `Panels.residuals2`."""
         return np.asarray(self._crew.sum("residuals2", list(bases)))
-
-    def get_codes(self) -> Any:
-        """See `Panels.get_codes`: a Dask array."""
-        if self._codes is None:
-            empty = np.zeros((0, self.shape[1]), self.dtype)
-            self._codes = self._crew.codes(self._rank) if self._rank else empty
-        return self._codes
-
-    def set_codes(self, H: Any) -> None:
-        """See `Panels.set_codes`."""
-        self._crew.set_codes(H)
-        self._rank = H.shape[0]
-        self._codes = None
 
     # --- the starts --------------------------------------------------------------------------
 

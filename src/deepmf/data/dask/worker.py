@@ -209,7 +209,7 @@ class Share:
     def raise_codes(self, floor: float, constraint: Constraint) -> None:
         """Codes that are at least so large, then projected."""
         for j, H in self.codes().items():
-            self._parts[j].set_codes(constraint.project(np.maximum(H, floor)))
+            self._parts[j].codes.set(constraint.project(np.maximum(H, floor)))
 
     def update(
         self, number: int, coding: Coding, solver: Solver, max_iter: int, tol: float
@@ -228,7 +228,9 @@ class Share:
         m, r = coding.G.shape
         sums: tuple[Any, ...] = (np.zeros((m, r)), np.zeros((r, r)), 0.0)
         for part in self._parts.values():
-            sums = merged(sums, tuple(part.update(coding, solver, max_iter, tol)))
+            answer = part.update(coding, solver, max_iter, tol)
+            q: Any = answer.terms[0]
+            sums = merged(sums, (q.C, q.terms[0][1], answer.penalty))
         self._done = (number, sums)
         return sums
 
@@ -236,11 +238,11 @@ class Share:
         """See `Panels.undo`; codes that replaced lost ones are then to be sought again."""
         self._fresh = self._fresh or self._settling
         for part in self._parts.values():
-            part.undo()
+            part.codes.undo()
 
     def code(self, coding: Coding) -> None:
         """Solve the blocks' coding problem from scratch."""
-        coding = replace(coding, momentum=None)
+        coding = replace(coding, ahead=None)
         for part in self._parts.values():
             part.begin(coding)
             for _ in range(1 if coding.regularizer is None else _MAJORIZED):
@@ -252,12 +254,12 @@ class Share:
 
     def codes(self) -> dict[int, Array]:
         """H_1 of every block."""
-        return {j: as_numpy(part.get_codes()) for j, part in self._parts.items()}
+        return {j: as_numpy(part.codes.H) for j, part in self._parts.items()}
 
     def set_codes(self, codes: dict[int, Array]) -> None:
         """Replace H_1 of some blocks."""
         for j, H in codes.items():
-            self._parts[j].set_codes(H)
+            self._parts[j].codes.set(H)
 
     # --- the starts --------------------------------------------------------------------------
 

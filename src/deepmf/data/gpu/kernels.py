@@ -1,4 +1,4 @@
-"""One update of the codes on a CUDA device: the kernels of ``pass.cu``, their sizes and launches.
+"""Updates of the codes on a CUDA device: the kernels of ``pass.cu``, their sizes and launches.
 
 Up to 64 bytes of codes a column, X is read once: a tile of columns stays on chip from ``G'X``
 through the descent to ``X H'``. Beyond, G'X is cuBLAS's, several threads share a column of the
@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 from importlib.resources import files
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -23,6 +23,10 @@ from deepmf.core.quadratic import Array
 from deepmf.data.gpu import driver
 from deepmf.data.gpu.driver import NoPassError
 from deepmf.data.gpu.streaming import Blocks, Resident
+from deepmf.data.panels.codes import Step
+
+if TYPE_CHECKING:
+    from deepmf.kernels.descent import Descent
 
 _THREADS, _WARPS = 128, 4
 _TILE = 256
@@ -35,7 +39,10 @@ _SUMS = 14
 """16 x 8 sums in double precision that a warp can hold in registers beside its work."""
 
 _RECORDED = 8
-"""Calls that are remembered: codes go to and fro between two places, or three with a start."""
+"""Calls that are remembered: codes alternate between two buffers, or three with a start."""
+
+_LIMITS = 8
+"""Numbers sent beside A, the steps and G, as in the kernels."""
 
 _COLUMNS, _RESIDENT = 4, 2
 """Columns of a thread in a shared descent; blocks that must find registers on a multiprocessor."""
@@ -55,7 +62,7 @@ class Pass:
     m, r : int
         Rows of X and of H.
     kind, fast : int, bool
-        The set, and whether steps are accelerated, as in `solvers.compiled`.
+        The set, and whether steps are accelerated, as in `kernels.descent.Descent`.
     """
 
     def __init__(
@@ -79,21 +86,16 @@ class Pass:
         self.recorded: dict[Any, torch.cuda.CUDAGraph | None] = {}
 
     def __call__(
-        self,
-        A: Array,
-        G: Array,
-        H: torch.Tensor,
-        to: torch.Tensor,
-        momentum: float,
-        kernel: tuple[Any, ...],
+        self, A: Array, G: Array, shift: float, step: Step, descent: Descent
     ) -> tuple[Array, Array]:
-        """Improve P(H + momentum (H - to)), into ``to``; its X H' and H H'.
+        """Improve P(H + beta (H - to)), into ``to``, for A and G'X + shift; X H' and H H'.
 
         The second call of a kind is recorded, and from then on a call is one launch.
         """
-        steps, _, lower, upper, max_iter, tol2, alpha, _ = kernel
-        limits, small = (lower, upper, tol2, momentum), self.small
-        small[0][:], small[1][:], small[2][:], small[3][:] = A, steps, limits, G
+        H, to, max_iter, alpha = step.H, step.to, descent.max_iter, descent.alpha1
+        small = self.small
+        small[0][:], small[1][:], small[3][:] = A, descent.step, G
+        small[2][:] = (descent.lower, descent.upper, descent.tol2, step.beta, shift)
         with torch.cuda.device(self.blocks.device):
             if len(self.beta) != max_iter + 1:
                 self.beta = torch.as_tensor(extrapolations(max_iter, alpha)).to(H.device)
@@ -200,7 +202,7 @@ class Plan:
         rows = 16 * _WARPS * self.mt
         self.across = -(-self.m // rows) + -(-r // rows)
         self.columns = _WARPS * (32 // self.ty) * self.ct
-        alone = r * self.pitch + self.pitch + 4 + r * self.columns
+        alone = r * self.pitch + self.pitch + _LIMITS + r * self.columns
         both = self._tile(rows, self.by_column) + self._tile(8 * bands, False)
         self.shared = {"descend": alone * self.size, "sums": both * self.size}
         return max(self.shared.values()) <= room and self.ty <= 32 and bands <= _SUMS
@@ -213,16 +215,16 @@ class Plan:
     @property
     def sent(self) -> int:
         """Entries that the small side sends: A, the steps, the limits and G."""
-        return (self.r + 1 + self.sent_rows) * self.pitch + 4
+        return (self.r + 1 + self.sent_rows) * self.pitch + _LIMITS
 
     def places(self, sent: Any) -> tuple[Any, Any, Any, Any]:
         """A, the steps, the limits and G in what is sent, an array or a tensor."""
         r, p = self.r, self.pitch
-        A, G = sent[: r * p].reshape(r, p), sent[(r + 1) * p + 4 :].reshape(-1, p)
+        A, G = sent[: r * p].reshape(r, p), sent[(r + 1) * p + _LIMITS :].reshape(-1, p)
         return (
             A[:, :r],
             sent[r * p : r * p + r],
-            sent[(r + 1) * p : (r + 1) * p + 4],
+            sent[(r + 1) * p : (r + 1) * p + 5],
             G[: self.m, :r],
         )
 

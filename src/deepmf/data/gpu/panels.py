@@ -1,9 +1,10 @@
-"""X as a PyTorch tensor on its device, or sent there block by block; H_1 lives on the device."""
+"""Panels of a PyTorch tensor, on its device or sent there block by block; H_1 is on the device."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import wraps
+from dataclasses import replace
+from functools import cached_property, wraps
 from typing import Any, TypeVar
 
 import numpy as np
@@ -13,11 +14,12 @@ from numpy.typing import NDArray
 from deepmf._utils.messages import setting
 from deepmf._utils.warnings import warn
 from deepmf.core.parameters import check_integer
-from deepmf.core.quadratic import Array
-from deepmf.core.state import DataProducts
+from deepmf.core.quadratic import Array, Quadratic
+from deepmf.core.state import DataSurrogates
 from deepmf.data.gpu.streaming import blocks_of
 from deepmf.data.gpu.tensor import TensorData, as_array, as_tensor, at_work
-from deepmf.data.panels.base import Coding, Panels
+from deepmf.data.panels.base import Coding, Panels, squared_answer
+from deepmf.data.panels.codes import Codes, Step
 from deepmf.data.panels.svd import leading
 from deepmf.solvers.base import Solver
 
@@ -39,12 +41,24 @@ def _on_device(method: Method) -> Method:
     return run  # type: ignore[return-value]
 
 
+class TensorCodes(Codes):
+    """Codes on a device."""
+
+    def _copy(self, H: Any) -> torch.Tensor:
+        with at_work(self.H.device):
+            copy = torch.empty(tuple(H.shape), dtype=self.H.dtype, device=self.H.device)
+            return copy.copy_(H if isinstance(H, torch.Tensor) else as_tensor(H))
+
+    def _like(self, H: Any) -> torch.Tensor:
+        return torch.empty_like(H)
+
+
 class TensorPanels(Panels):
     """Column panels of a tensor; only A, G, X H' and H H' travel between device and CPU.
 
-    On a CUDA device the whole update of the codes is one pass of compiled kernels, see `cuda`,
-    where the solver and the set have one. For others G'X comes to the CPU and new codes go back,
-    panel by panel.
+    On a CUDA device the whole update of the codes is one pass of compiled kernels, see `kernels`,
+    where the solver and the set have one, and the penalty is a shift by numbers (`L1`, `Ridge`).
+    For others G'X comes to the CPU and new codes go back, panel by panel.
 
     Parameters
     ----------
@@ -54,12 +68,6 @@ class TensorPanels(Panels):
         Columns in a panel.
     """
 
-    H: torch.Tensor
-    _other: torch.Tensor
-    """Room for as many codes."""
-    _behind: bool
-    """Whether these are the codes before the last update."""
-
     def __init__(self, data: TensorData, width: int | None = None) -> None:
         self.data = data
         self.shape, self.dtype = data.shape, data.dtype
@@ -68,11 +76,14 @@ class TensorPanels(Panels):
         self.count = -(-self.shape[1] // self.width)
         self.type = as_tensor(np.empty(0, self.dtype)).dtype
         self.blocks = blocks_of(data.array, data.device, self.type)
-        self._take(self._zeros(0, self.shape[1], self.type))
-        self._other = self.H
         self._passes: dict[Any, Any] = {}
         self._norms2 = self._squares()
         self.norm2 = float(self._norms2.sum())
+
+    @cached_property
+    def codes(self) -> TensorCodes:
+        """See `Panels.codes`."""
+        return TensorCodes(self._zeros(0, self.shape[1], self.type))
 
     @_on_device
     def own(self, M: Any) -> Any:
@@ -106,8 +117,8 @@ class TensorPanels(Panels):
     @_on_device
     def begin(self, coding: Coding, positive: bool = False) -> None:
         """See `Panels.begin`."""
-        K = self._small(np.linalg.pinv(coding.A, rcond=1e-10, hermitian=True) @ coding.G.T)
-        H = self._zeros(len(coding.A), self.shape[1], self.type)
+        K = self._small(coding.least_squares)
+        H = self._zeros(coding.rank, self.shape[1], self.type)
         for cols, P in self._panels():
             torch.matmul(K, P, out=H[:, cols])
         if positive:
@@ -115,35 +126,45 @@ class TensorPanels(Panels):
         for start in range(0, self.shape[1], self.width):
             some = H[:, start : start + self.width]
             some.copy_(as_tensor(coding.constraint.project(as_array(some))))
-        self._take(H)
+        self.codes.take(H)
 
     @_on_device
-    def update(self, coding: Coding, solver: Solver, max_iter: int, tol: float) -> DataProducts:
-        """See `Panels.update`."""
-        ahead = coding.momentum is not None
-        if ahead and self._other.shape != self.H.shape:
-            self._other = torch.zeros_like(self.H)
-        to = self._other if ahead else self.H  # where the codes before are
-        b = float(coding.momentum or 0) if self._behind else 0.0
-        kernel = over = None
-        if self.data.device.type == "cuda" and coding.regularizer is None:
-            kernel = solver.column_kernel(coding.A, coding.constraint, self.dtype, max_iter, tol)
-        if kernel is not None:
-            over = self._pass(*coding.G.shape, kernel[1], kernel[7])
-        if over is not None:
-            XHt, HHt = over(coding.A, coding.G, self.H, to, b, kernel)
-            products = DataProducts(XHt, HHt, 0.0)
+    def update(self, coding: Coding, solver: Solver, max_iter: int, tol: float) -> DataSurrogates:
+        """See `Panels.update`; the kernels extrapolate and improve the codes in one go."""
+        self.check_datafits(coding.terms)
+        H = self.codes.H
+        step = Step(H, H, 0.0) if coding.ahead is None else self.codes.step(coding.ahead)
+        found = self._compiled(coding, solver, max_iter, tol)
+        if found is None:
+            XHt, HHt, penalty = self._by_panels(coding, step, solver, max_iter, tol)
         else:
-            products = self._update(coding, to, b, solver, max_iter, tol)
-        if ahead:
-            self.H, self._other, self._behind = to, self.H, True
-        return products
+            over, A, (tau, shift), descent = found
+            XHt, HHt = over(A, coding.G, shift, step, descent)
+            total = float(self.codes.H.sum(dtype=_EXACT)) if shift else 0.0
+            penalty = 0.5 * tau * float(np.trace(HHt)) - shift * total
+            penalty = penalty / coding.strength if coding.strength else 0.0
+        return squared_answer(XHt, HHt, self.norm2, len(coding.terms), penalty)
 
-    def undo(self) -> None:
-        """See `Panels.undo`."""
-        if self._behind:
-            self._other, before = self.H, self._other
-            self._take(before)
+    def improve(self, coding: Coding, solver: Solver, max_iter: int, tol: float) -> DataSurrogates:
+        """See `Panels.improve`."""
+        return self.update(replace(coding, ahead=None), solver, max_iter, tol)
+
+    def _compiled(self, coding: Coding, solver: Solver, max_iter: int, tol: float) -> Any:
+        """The device's pass, A, the penalty's shift and the descent's settings; None: no pass.
+
+        A penalty whose majorizer is the same for all codes is its own value (up to a constant).
+        """
+        if self.data.device.type != "cuda":
+            return None
+        shift = coding.shift(np.ones((coding.rank, 1), self.dtype))
+        if shift is None or not isinstance(shift[1], float):
+            return None
+        A = coding.A + shift[0] * np.eye(coding.rank)
+        descent = solver.column_kernel(A, coding.constraint, self.dtype, max_iter, tol)
+        if descent is None:
+            return None
+        over = self._pass(*coding.G.shape, descent.set_code, descent.accelerated)
+        return None if over is None else (over, A, shift, descent)
 
     def _pass(self, *sizes: Any) -> Any:
         """The device's own way over X for these sizes, or None where it has none."""
@@ -158,33 +179,27 @@ class TensorPanels(Panels):
                 self._passes[sizes] = None
         return self._passes[sizes]
 
-    def _update(
-        self,
-        coding: Coding,
-        to: torch.Tensor,
-        momentum: float,
-        solver: Solver,
-        max_iter: int,
-        tol: float,
-    ) -> DataProducts:
-        """Improve P(H + momentum (H - to)), into ``to``, whatever the set and the solver are."""
-        Gt = self._small(coding.G.T)
+    def _by_panels(
+        self, coding: Coding, step: Step, solver: Solver, max_iter: int, tol: float
+    ) -> tuple[Array, Array, float]:
+        """Update the codes with any set, penalty and solver; X H', H H' and the penalty."""
+        Gt, to = self._small(coding.G.T), step.to
         m, r = coding.G.shape
+        A = coding.A.astype(self.dtype)
         XHt, HHt, penalty = self._zeros(m, r, _EXACT), self._zeros(r, r, _EXACT), 0.0
         for cols, P in self._panels():
-            H = as_array(self.H[:, cols])
-            if momentum:
-                ahead = self.H[:, cols] + momentum * (self.H[:, cols] - to[:, cols])
+            H = as_array(step.H[:, cols])
+            if step.beta:
+                ahead = step.H[:, cols] + step.beta * (step.H[:, cols] - to[:, cols])
                 H = coding.constraint.project(as_array(ahead))
-            H = solver.improve(
-                coding.quadratic(as_array(Gt @ P), H), coding.constraint, H, max_iter, tol
-            )
+            q = coding.with_penalty(Quadratic.of(A=A, C=as_array(Gt @ P)), H)
+            H = solver.improve(q, coding.constraint, H, max_iter, tol)
             to[:, cols] = as_tensor(H)
             H64 = to[:, cols].double()
             XHt += P.double() @ H64.T
             HHt += H64 @ H64.T
-            penalty += coding.penalty(H.astype(np.float64, copy=False))
-        return DataProducts(as_array(XHt), as_array(HHt), penalty)
+            penalty += coding.penalty(H)
+        return as_array(XHt), as_array(HHt), penalty
 
     @_on_device
     def residuals2(self, bases: Sequence[Array]) -> Array:
@@ -193,33 +208,9 @@ class TensorPanels(Panels):
         out = self._zeros(len(bases), _EXACT)
         for cols, P in self._panels():
             for i, B in enumerate(small):
-                rest = torch.addmm(P, B, self.H[:, cols], alpha=-1)
+                rest = torch.addmm(P, B, self.codes.H[:, cols], alpha=-1)
                 out[i] += torch.sum(rest.square_(), dtype=_EXACT)
         return as_array(out)
-
-    def get_codes(self) -> torch.Tensor:
-        """See `Panels.get_codes`."""
-        return self.H
-
-    @_on_device
-    def set_codes(self, H: Any) -> None:
-        """See `Panels.set_codes`."""
-        codes = self._zeros(*H.shape, self.type)
-        self._take(codes.copy_(H if isinstance(H, torch.Tensor) else as_tensor(H)))
-
-    def get_before(self) -> torch.Tensor | None:
-        """See `Panels.get_before`."""
-        return self._other if self._behind else None
-
-    def set_before(self, H: Any) -> None:
-        """See `Panels.set_before`."""
-        now = self.H
-        self.set_codes(H)
-        self.H, self._other, self._behind = now, self.H, True
-
-    def _take(self, H: torch.Tensor) -> None:
-        """Have these codes, and none before them."""
-        self.H, self._behind = H, False
 
     # --- the starts --------------------------------------------------------------------------
 

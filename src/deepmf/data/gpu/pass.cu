@@ -1,4 +1,4 @@
-// One pass over columns of X on a device: C = G'X, the descent of H from P(H + b (H - H before)),
+// One pass over columns of X on a device: C = G'X + v, the descent of H from P(H + b (H - H before)),
 // which is kept where H before was, then [X; H] H'.
 //
 // Compiled when first needed, for one size and one set; what goes before it says which:
@@ -23,13 +23,15 @@ enum { ENTRIES, SIMPLEX, CAPPED };  // lower <= entries <= upper, or columns tha
 
 struct alignas(16) Vec { T v[VEC]; };
 
-// What the small side sends: A (R x RP), step (RP), lower, upper, tol^2 and b, G (rows of RP).
+constexpr int LIMITS = 8;  // lower, upper, tol^2, b and v, and room that keeps G aligned
+
+// What the small side sends: A (R x RP), step (RP), the limits, G (rows of RP).
 struct Small {
   const T *A, *step, *limits, *G;
   __device__ Small(const T* from)
-      : A(from), step(from + R * RP), limits(from + R * RP + RP), G(from + R * RP + RP + 4) {}
+      : A(from), step(from + R * RP), limits(from + R * RP + RP), G(from + R * RP + RP + LIMITS) {}
 };
-constexpr int SENT = R * RP + RP + 4;  // without G
+constexpr int SENT = R * RP + RP + LIMITS;  // without G
 
 // --- tiles: TN columns of a matrix in shared memory -----------------------------------------------
 
@@ -229,7 +231,7 @@ __device__ __forceinline__ void descend_columns(
       if (it == 0) first[c] = length;
       const bool better = moving[c] && change <= 0;
       const bool onward = better && length > small.limits[2] * first[c];
-      moving[c] = moving[c] && (onward || since[c] > 0);  // only a plain step tells of m
+      moving[c] = moving[c] && (onward || since[c] > 0);  // only an unextrapolated step says whether m has converged
       any = any || moving[c];
       const T b = onward && FAST ? beta[since[c]] : T(0);
       since[c] = onward && FAST ? since[c] + 1 : 0;
@@ -381,6 +383,7 @@ extern "C" __global__ __launch_bounds__(THREADS, RESIDENT) void sweep(
 #pragma unroll
         for (int g = 0; g < GROUPS; g++) c[k][0] = g == group ? part[g][k] : c[k][0];
         for (int w = 0; w < WARPS - 1; w++) c[k][0] += parts[(w * R + k) * TN + mine];
+        c[k][0] += small.limits[4];
       }
       step_ahead(h, before, small, alone);
       descend_columns(small, beta, max_iter, c, h, alone, nullptr);
@@ -401,7 +404,7 @@ extern "C" __global__ __launch_bounds__(THREADS, RESIDENT) void sweep(
   keep(sum, row, partial, again);
 }
 #else
-// The descent alone, from C = G'X, for ranks too large for one thread's registers.
+// The descent alone, from C = G'X and v, for ranks too large for one thread's registers.
 extern "C" __global__ __launch_bounds__(THREADS, RESIDENT) void descend(
     const T* C, Index ldc, const T* from, T* H, Index ldh, Index n, const T* sent, const T* beta,
     int max_iter) {
@@ -422,7 +425,7 @@ extern "C" __global__ __launch_bounds__(THREADS, RESIDENT) void descend(
         const bool there = mine.has(a) && first + b < n;
         h[a][b] = there ? from[mine.row(a) * ldh + first + b] : T(0);
         before[a][b] = there ? H[mine.row(a) * ldh + first + b] : T(0);
-        c[a][b] = there ? C[mine.row(a) * ldc + first + b] : T(0);
+        c[a][b] = there ? C[mine.row(a) * ldc + first + b] + Small(own).limits[4] : T(0);
       }
     step_ahead(h, before, Small(own), mine);
     descend_columns(Small(own), beta, max_iter, c, h, mine, shown);

@@ -4,10 +4,11 @@ from typing import Any
 
 from scipy.sparse import issparse
 
-from deepmf.core.state import DataProducts
+from deepmf.core.state import DataSurrogates
 from deepmf.data.matrix import Foreign
 from deepmf.data.on_disk import Stored
-from deepmf.data.panels.base import Coding, Panels
+from deepmf.data.panels.base import Coding, Panels, squared_answer
+from deepmf.data.panels.codes import Codes
 from deepmf.data.panels.dense import DensePanels
 from deepmf.data.panels.on_disk import StoredPanels
 from deepmf.data.panels.sparse import SparsePanels
@@ -15,8 +16,9 @@ from deepmf.data.panels.weighted import ObservedPanels
 from deepmf.data.weighted import Observed
 
 __all__ = [
+    "Codes",
     "Coding",
-    "DataProducts",
+    "DataSurrogates",
     "DensePanels",
     "Foreign",
     "ObservedPanels",
@@ -25,6 +27,7 @@ __all__ = [
     "Stored",
     "StoredPanels",
     "as_panels",
+    "squared_answer",
 ]
 
 

@@ -1,10 +1,11 @@
-"""What a kind of data is: X and H_1 in column panels, behind one narrow bridge."""
+"""The interface of the data side: X in column panels, the codes H_1, and one pass per sweep."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -12,8 +13,11 @@ from numpy.typing import NDArray
 
 from deepmf._utils.digests import column_hashes
 from deepmf.constraints.base import Constraint
+from deepmf.core.datafit import SquaredError
 from deepmf.core.quadratic import Array, Quadratic
-from deepmf.core.state import DataProducts
+from deepmf.core.state import DataSurrogates
+from deepmf.core.terms import DataTerm
+from deepmf.data.panels.codes import Codes
 from deepmf.regularizers.base import Regularizer
 from deepmf.solvers import FastProjectedGradient, Solver
 
@@ -23,54 +27,106 @@ _HASHED_ENTRIES = 1 << 20
 
 @dataclass(frozen=True)
 class Coding:
-    """H_1's problem: min over H in a set of 1/2 <H, A H> - <G'X, H> + strength * penalty(H)."""
+    """H_1's problem: min over H in a set of sum_k w_k d(X, B_k H) + strength * penalty(H).
 
-    A: Array
-    G: Array
+    For squared errors that is ``1/2 <H, A H> - <G'X, H>`` plus the penalty.
+    """
+
+    terms: tuple[DataTerm, ...]
     constraint: Constraint
     regularizer: Regularizer | None = None
     strength: float = 0.0
-    momentum: float | None = None
-    """Begin at P(H + momentum (H - H before)) and keep H, for `Panels.undo`; None: begin at H."""
-    terms: tuple[tuple[float, Array], ...] = ()
-    """(weight, B) of each ``weight/2 ||X - B H||^2`` that A and G are made of, for panels that are
-    not `complete`; by default G is the only B."""
+    ahead: float | None = None
+    """Begin at P(H + ahead (H - H before)) and keep H for `Codes.undo`; None: begin at H."""
 
-    def quadratic(self, GtX: Array, H: Array) -> Quadratic:
-        """The quadratic of some columns, from their G'X and current codes."""
-        q = Quadratic.of(A=self.A.astype(GtX.dtype, copy=False), C=GtX)
-        if self.regularizer is None:
-            return q
-        return (q + self.strength * self.regularizer.majorize(H)).astype(GtX.dtype)
+    @classmethod
+    def of(
+        cls,
+        B: Array,
+        constraint: Constraint,
+        regularizer: Regularizer | None = None,
+        strength: float = 0.0,
+        ahead: float | None = None,
+    ) -> Coding:
+        """The problem with the single term ``1/2 ||X - B H||^2``."""
+        return cls((DataTerm(1.0, B),), constraint, regularizer, strength, ahead)
 
     @property
-    def data_terms(self) -> tuple[tuple[float, Array], ...]:
-        """What `terms` says or means."""
-        return self.terms or ((1.0, self.G),)
+    def rank(self) -> int:
+        """Rows of H."""
+        return self.terms[0].B.shape[1]
+
+    @property
+    def squared(self) -> bool:
+        """Whether every term is a squared error."""
+        return all(type(t.fit) is SquaredError for t in self.terms)
+
+    @cached_property
+    def A(self) -> Array:
+        """``sum_k w_k B_k' B_k``."""
+        return np.asarray(sum(t.weight * (t.B.T @ t.B) for t in self.terms if t.weight))
+
+    @cached_property
+    def G(self) -> Array:
+        """``sum_k w_k B_k``."""
+        return np.asarray(sum(t.weight * t.B for t in self.terms if t.weight))
+
+    @cached_property
+    def least_squares(self) -> Array:
+        """K such that K X are the codes of least squares without the constraint."""
+        return np.linalg.pinv(self.A, rcond=1e-10, hermitian=True) @ self.G.T
+
+    def shift(self, H: Array) -> tuple[float, Array | float] | None:
+        """(tau, V) where ``tau/2 ||H||^2 - <V, H>`` lies above the penalty; None: another form.
+
+        A shift adds ``tau I`` to A and V to G'X, so that the compiled passes carry it. It may tie
+        columns together: it is found once per pass, from all codes.
+        """
+        if self.regularizer is None:
+            return 0.0, 0.0
+        return (self.strength * self.regularizer.majorize(H)).shift
+
+    def with_penalty(self, q: Any, H: Array) -> Any:
+        """The surrogate of some columns plus that of the penalty at their codes."""
+        if self.regularizer is None:
+            return q
+        q = q + self.strength * self.regularizer.majorize(H)
+        return q.astype(H.dtype) if isinstance(q, Quadratic) else q
 
     def penalty(self, H: Array) -> float:
-        """The regulariser's value at some columns, without its strength."""
-        return 0.0 if self.regularizer is None else self.regularizer.value(H)
+        """The regularizer's value at some columns, without its strength."""
+        if self.regularizer is None:
+            return 0.0
+        return self.regularizer.value(H.astype(np.float64, copy=False))
 
 
 class Panels(ABC):
     """X (m x n, columns are data points) and its codes H_1, split into groups of columns.
 
-    This is all a fit asks of the data, so a new kind of data is one subclass and knows nothing of
-    models. Products come back in float64 whatever the data's type.
+    This is all a fit asks of the data, so a new kind of data is one subclass that knows nothing
+    of models. Products come back in float64 whatever the data's type.
     """
 
     shape: tuple[int, int]
     dtype: np.dtype
     norm2: float
     """||X||^2."""
-    count: int
+    count: int = 1
     """Number of panels."""
-    complete: ClassVar[bool] = True
-    """Whether every entry of X counts, and as much as any other."""
+    width: int = 1 << 12
+    """Columns in a panel."""
+    any_datafit: ClassVar[bool] = False
+    """Whether terms may be other distances than squared errors."""
+    weighted: ClassVar[bool] = False
+    """Whether entries of X are missing or have weights."""
+
+    @cached_property
+    def codes(self) -> Codes:
+        """H_1, without rows at first."""
+        return Codes(np.zeros((0, self.shape[1]), self.dtype))
 
     def close(self) -> None:  # noqa: B027
-        """Let go of what is held elsewhere; the panels are of no use after it."""
+        """Release what is held elsewhere; the panels cannot be used afterwards."""
 
     def __enter__(self) -> Self:
         return self
@@ -80,45 +136,60 @@ class Panels(ABC):
 
     # --- the fit -----------------------------------------------------------------------------
 
-    @abstractmethod
     def begin(self, coding: Coding, positive: bool = False) -> None:
         """Start the codes at the projected least-squares solution (made positive if asked)."""
+        H = self.dot(coding.least_squares.T).astype(self.dtype, copy=False)
+        self._begin_at(H, coding.constraint, positive)
+
+    def _begin_at(self, H: Array, constraint: Constraint, positive: bool) -> None:
+        """Start at these codes, projected."""
+        if positive:
+            H = np.maximum(H, 1e-2 * np.mean(np.abs(H)))
+        if constraint.separable is None:
+            H = constraint.project(H)
+        else:
+            for start in range(0, self.shape[1], self.width):
+                cols = slice(start, start + self.width)
+                H[:, cols] = constraint.project(H[:, cols])
+        self.codes.take(H)
+
+    def update(self, coding: Coding, solver: Solver, max_iter: int, tol: float) -> DataSurrogates:
+        """Improve the codes in one pass over X; answer each term by its surrogate in B."""
+        self.check_datafits(coding.terms)
+        if coding.ahead is not None:
+            self.codes.step_ahead(coding.ahead, coding.constraint, self.width)
+            coding = replace(coding, ahead=None)
+        return self.improve(coding, solver, max_iter, tol)
 
     @abstractmethod
-    def update(self, coding: Coding, solver: Solver, max_iter: int, tol: float) -> DataProducts:
-        """Improve the codes in one pass over X; send back X H', H H' and the penalty."""
+    def improve(self, coding: Coding, solver: Solver, max_iter: int, tol: float) -> DataSurrogates:
+        """`update` from the codes as they are: change ``codes.H``, send back the surrogates."""
 
     def code(self, coding: Coding, max_iter: int, tol: float) -> None:
-        """Codes from scratch, as good as so many iterations can make them."""
+        """Find the codes from scratch, as good as that many iterations can make them."""
         self.begin(coding)
         self.update(coding, FastProjectedGradient(), max_iter, tol)
-
-    @abstractmethod
-    def undo(self) -> None:
-        """Take back the last update, whose coding had a momentum."""
 
     @abstractmethod
     def residuals2(self, bases: Sequence[Array]) -> Array:
         """||X - B H_1||^2 for each B, from the residuals themselves, in one pass."""
 
-    @abstractmethod
-    def get_codes(self) -> Any:
-        """H_1, in the kind of array the panels work on."""
+    def values(self, terms: Sequence[DataTerm]) -> Array:
+        """d(X, B H_1) for each term, without its weight."""
+        self.check_datafits(terms)
+        return 0.5 * self.residuals2([t.B for t in terms])
 
-    @abstractmethod
-    def set_codes(self, H: Any) -> None:
-        """Replace H_1."""
-
-    def get_before(self) -> Any:
-        """H_1 before the last update where the next one may step ahead from it, else None."""
-        return None
-
-    def set_before(self, H: Any) -> None:
-        """After `set_codes`: what `get_before` gave."""
-        raise NotImplementedError(f"{type(self).__name__} cannot go on from a checkpoint.")
+    def check_datafits(self, terms: Sequence[DataTerm]) -> None:
+        """Refuse distances that this kind of data cannot be fitted with."""
+        other = [t.fit for t in terms if type(t.fit) is not SquaredError]
+        if other and not self.any_datafit:
+            raise ValueError(
+                f"{other[0]!r} cannot be fitted to data of this kind ({type(self).__name__}), "
+                f"which know squared errors alone. Give X as an array or a sparse matrix."
+            )
 
     def own(self, M: Any) -> Any:
-        """A NumPy array, or what `get_codes` gave, as results hold it: of the data's kind."""
+        """A NumPy array, or ``codes.H``, as results hold it: of the data's kind."""
         return M.astype(self.dtype, copy=False)
 
     # --- checkpoints -------------------------------------------------------------------------
@@ -155,3 +226,16 @@ class Panels(ABC):
     @abstractmethod
     def leading(self, k: int, members: NDArray[np.bool_] | None = None) -> tuple[Array, Array]:
         """The k leading left singular vectors and values of X, or of some of its columns."""
+
+
+def squared_answer(
+    XHt: Array, HHt: Array, norm2: float, terms: int, penalty: float
+) -> DataSurrogates:
+    """The answer to squared terms of complete data: one quadratic that equals them all.
+
+    ::
+
+        1/2 ||X - B H||^2  =  1/2 <B, B H H'> - <B, X H'> + 1/2 ||X||^2
+    """
+    q = Quadratic(((1.0, HHt),), XHt, 0.5 * norm2)
+    return DataSurrogates((q,) * terms, True, penalty)

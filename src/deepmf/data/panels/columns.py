@@ -1,10 +1,10 @@
-"""What dense and sparse data share: everything that a panel's products can do."""
+"""Column panels of a matrix in memory: what dense and sparse data share."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,18 +12,22 @@ from numpy.typing import NDArray
 from deepmf._utils.digests import column_hashes
 from deepmf._utils.messages import setting
 from deepmf._utils.threads import do_in_threads, in_threads
-from deepmf.constraints.base import Constraint
 from deepmf.core.parameters import check_integer
 from deepmf.core.quadratic import Array
-from deepmf.core.state import DataProducts
+from deepmf.core.state import DataSurrogates
+from deepmf.core.terms import DataTerm
 from deepmf.data.panels.base import Coding, Panels
+from deepmf.data.panels.products import Products, Squares, Sums
 from deepmf.data.panels.svd import leading
 from deepmf.kernels.padding import up_to
 from deepmf.solvers.base import Solver
-from deepmf.solvers.dispatch import frozen, step_ahead
+from deepmf.solvers.dispatch import frozen
 
-Task = Callable[[slice], DataProducts]
-"""Improves some columns' codes and sends back their part of X H', H H' and the penalty."""
+if TYPE_CHECKING:
+    from deepmf.kernels.descent import Descent
+
+Task = Callable[[slice], Sums]
+"""Improves some columns' codes and returns their part of the sums over columns."""
 
 _WIDTH = 4096
 """Columns in a panel: wide enough for BLAS, narrow enough for work arrays to be small beside X."""
@@ -32,40 +36,10 @@ _NARROWEST = 32
 """Columns of a task come in multiples of this."""
 
 _NARROWEST_PRODUCT = 256
-"""The same where BLAS does the products, which has a pace to find."""
+"""Columns of a task whose products BLAS forms, which needs wider blocks to reach full speed."""
 
 _TASK = 3e7
 """Flops in the smallest task for a thread: some tenths of a millisecond."""
-
-_TASK_ENTRIES = 1 << 20
-"""Codes that a thread moves ahead in one task."""
-
-
-class Products:
-    """G'X before the codes of a panel are improved, X H' and H H' after.
-
-    Parameters
-    ----------
-    panel : function
-        Some neighbouring columns of X.
-    coding : Coding
-    dtype : dtype
-        Of the data.
-    """
-
-    def __init__(self, panel: Callable[[slice], Any], coding: Coding, dtype: np.dtype) -> None:
-        self.panel = panel
-        self.Gt = coding.G.T.astype(dtype, copy=False)
-
-    def GtX(self, P: Any, H: Array) -> Array:
-        """G'X of a panel whose codes are H."""
-        return np.ascontiguousarray(self.Gt @ P)
-
-    def of(self, P: Any, H: Array, penalty: float) -> DataProducts:
-        """The products of a panel whose codes are H now."""
-        H64 = H.astype(np.float64, copy=False)
-        XHt = np.asarray(P.astype(np.float64, copy=False) @ H64.T)
-        return DataProducts(XHt, H64 @ H64.T, penalty)
 
 
 class ColumnPanels(Panels):
@@ -79,10 +53,7 @@ class ColumnPanels(Panels):
         Columns in a panel.
     """
 
-    H: Array
-    _before: Array | None
-    """H_1 before the last update, if it is to be had again."""
-
+    any_datafit = True
     tasks: ClassVar[int]
     """Largest number of tasks into which a compiled pass is split."""
 
@@ -97,7 +68,6 @@ class ColumnPanels(Panels):
         for cols, P in self._panels():
             self._norms2[cols] = self._norms2_of(P)
         self.norm2 = float(self._norms2.sum())
-        self._take(np.zeros((0, X.shape[1]), dtype=X.dtype))
 
     @abstractmethod
     def _panel(self, cols: slice) -> Any:
@@ -124,7 +94,7 @@ class ColumnPanels(Panels):
         """Whether `_fused` beats `_by_blas`."""
 
     @abstractmethod
-    def _fused(self, coding: Coding, kernel: tuple[Any, ...]) -> Task:
+    def _fused(self, coding: Coding, squares: Squares, descent: Descent) -> Task:
         """One compiled pass, in which X is read once."""
 
     def _slices(self, width: int) -> list[slice]:
@@ -138,120 +108,104 @@ class ColumnPanels(Panels):
     # --- the fit -----------------------------------------------------------------------------
 
     def begin(self, coding: Coding, positive: bool = False) -> None:
-        """See `Panels.begin`."""
-        K = np.linalg.pinv(coding.A, rcond=1e-10, hermitian=True) @ coding.G.T
-        H = np.empty((len(coding.A), self.shape[1]), dtype=self.dtype)
-        K = K.astype(self.dtype, copy=False)
+        """See `Panels.begin`; on all threads, in the data's own type."""
+        K = coding.least_squares.astype(self.dtype, copy=False)
+        H = np.empty((coding.rank, self.shape[1]), dtype=self.dtype)
 
         def start(cols: slice) -> None:
             H[:, cols] = K @ self._panel(cols)
 
         do_in_threads(start, self._slices(self.width))
-        if positive:
-            H = np.maximum(H, 1e-2 * np.mean(np.abs(H)))
-        if coding.constraint.separable is None:
-            H = coding.constraint.project(H)
-        else:
-            for cols in self._slices(self.width):  # without X, which may be on disk
-                H[:, cols] = coding.constraint.project(H[:, cols])
-        self._take(H)
+        self._begin_at(H, coding.constraint, positive)
 
-    def update(self, coding: Coding, solver: Solver, max_iter: int, tol: float) -> DataProducts:
-        """See `Panels.update`.
+    def improve(self, coding: Coding, solver: Solver, max_iter: int, tol: float) -> DataSurrogates:
+        """See `Panels.improve`.
 
         The tasks' sums are added in their order, so that results do not depend on the threads.
         """
-        if coding.momentum is not None:
-            self._step_ahead(coding.momentum, coding.constraint)
-        kernel = None
-        if coding.regularizer is None:
-            kernel = solver.column_kernel(coding.A, coding.constraint, self.dtype, max_iter, tol)
+        products, descent = self._products(coding), None
+        shift = coding.shift(self.codes.H)
+        if shift is not None:
+            products.shift(*shift)
         width = self.width
-        if kernel is None:
-            work = self._general(coding, solver, max_iter, tol)
+        if shift is not None and isinstance(products, Squares):
+            set_H = coding.constraint
+            descent = solver.column_kernel(products.A, set_H, self.dtype, max_iter, tol)
+        if descent is None or not isinstance(products, Squares):
+            work = self._general(coding, products, solver, max_iter, tol, shift is None)
         else:
-            width = self._task_width(coding.G.shape[1])
+            width = self._task_width(coding.rank)
             if self._fusable(coding.G):
-                work = self._fused(coding, kernel)
+                work = self._fused(coding, products, descent)
             else:
-                work, width = self._by_blas(coding, kernel), max(width, _NARROWEST_PRODUCT)
-        parts = in_threads(work, self._slices(width))
-        first = next(parts)
-        XHt, HHt, penalty = np.array(first.XHt), np.array(first.HHt), first.penalty
-        for part in parts:
-            XHt += part.XHt
-            HHt += part.HHt
-            penalty += part.penalty
-        return DataProducts(XHt, HHt, penalty)
+                work, width = self._by_blas(products, descent), max(width, _NARROWEST_PRODUCT)
+        penalize = coding.regularizer is not None and coding.regularizer.separable
 
-    def _by_blas(self, coding: Coding, kernel: tuple[Any, ...]) -> Task:
+        def task(cols: slice) -> tuple[Sums, float]:
+            sums = work(cols)
+            return sums, coding.penalty(self.codes.H[:, cols]) if penalize else 0.0
+
+        parts = in_threads(task, self._slices(width))
+        first, penalty = next(parts)
+        total = [np.array(own) if isinstance(own, np.ndarray) else own for own in first]
+        for part, extra in parts:
+            for k, own in enumerate(part):
+                total[k] += own
+            penalty += extra
+        if not penalize:
+            penalty = coding.penalty(self.codes.H)
+        return products.answer(total, self.norm2, penalty)
+
+    def _by_blas(self, squares: Squares, descent: Descent) -> Task:
         """BLAS products with a compiled descent between them."""
-        from deepmf.kernels import descent  # compiles, or loads what was compiled, when needed
+        from deepmf.kernels import descent as kernels  # compiles, or loads compiled code
 
-        A, products = np.ascontiguousarray(coding.A, dtype=self.dtype), self._products(coding)
+        A, H_1 = np.ascontiguousarray(squares.A, dtype=self.dtype), self.codes.H
 
-        def task(cols: slice) -> DataProducts:
-            P, H = products.panel(cols), np.ascontiguousarray(self.H[:, cols])
-            C, out = frozen(products.GtX(P, H)), np.empty_like(H)
-            descent.columns(A, C, frozen(H), out, 0, H.shape[1], *kernel)
-            self.H[:, cols] = out
-            return products.of(P, out, 0.0)
+        def task(cols: slice) -> Sums:
+            P, H = squares.panel(cols), np.ascontiguousarray(H_1[:, cols])
+            C, out = frozen(squares.GtX(P, H, cols)), np.empty_like(H)
+            kernels.columns(A, C, frozen(H), out, 0, H.shape[1], descent)
+            H_1[:, cols] = out
+            return squares.sums(P, out)
 
         return task
 
-    def _general(self, coding: Coding, solver: Solver, max_iter: int, tol: float) -> Task:
-        """Whatever the set, the penalty and the solver are."""
-        products = self._products(coding)
+    def _general(
+        self,
+        coding: Coding,
+        products: Products,
+        solver: Solver,
+        max_iter: int,
+        tol: float,
+        penalize: bool,
+    ) -> Task:
+        """Any set, penalty and solver; a penalty that is no shift is added to each panel."""
+        H_1 = self.codes.H
 
-        def task(cols: slice) -> DataProducts:
-            P, H = products.panel(cols), self.H[:, cols]
-            q = coding.quadratic(products.GtX(P, H), H)
+        def task(cols: slice) -> Sums:
+            P, H = products.panel(cols), H_1[:, cols]
+            q = products.of_codes(P, H, cols)
+            if penalize:
+                q = coding.with_penalty(q, H)
             H = solver.improve(q, coding.constraint, H, max_iter, tol)
-            self.H[:, cols] = H
-            return products.of(P, H, coding.penalty(H.astype(np.float64, copy=False)))
+            H_1[:, cols] = H
+            return products.sums(P, H)
 
         return task
 
     def _products(self, coding: Coding) -> Products:
-        """How a panel meets a coding."""
-        return Products(self._panel, coding, self.dtype)
+        """The products a coding needs from one panel."""
+        kind = Squares if coding.squared else Products
+        return kind(self._panel, coding, self.dtype)
 
-    def get_codes(self) -> Array:
-        """See `Panels.get_codes`."""
-        return self.H
-
-    def set_codes(self, H: Array) -> None:
-        """See `Panels.set_codes`."""
-        self._take(np.array(H, dtype=self.dtype, order="C"))
-
-    def get_before(self) -> Array | None:
-        """See `Panels.get_before`."""
-        return self._before
-
-    def set_before(self, H: Array) -> None:
-        """See `Panels.set_before`."""
-        self._before = np.array(H, dtype=self.dtype, order="C")
-
-    def _take(self, H: Array) -> None:
-        self.H, self._before = H, None
-
-    def _step_ahead(self, momentum: float, constraint: Constraint) -> None:
-        """H <- P(H + momentum (H - H before)), which is then H before; 0 where there is none."""
-        H = self.H
-        ahead = np.array(H) if self._before is None else self._before
-
-        def task(cols: slice) -> None:
-            step_ahead(H[:, cols], ahead[:, cols], momentum, constraint)
-
-        width = max(self.width, _TASK_ENTRIES // max(len(H), 1))
-        width = self.shape[1] if constraint.separable is None else width
-        do_in_threads(task, self._slices(width))
-        self.H, self._before = ahead, H
-
-    def undo(self) -> None:
-        """See `Panels.undo`."""
-        if self._before is not None:
-            self._take(self._before)
+    def values(self, terms: Sequence[DataTerm]) -> Array:
+        """See `Panels.values`."""
+        out = np.zeros(len(terms))
+        for cols, P in self._panels():
+            H = self.codes.H[:, cols]
+            out += [t.fit.value(P, t.B, H) for t in terms]
+        return out
 
     def column_hashes(self) -> NDArray[np.uint64]:
         """See `Panels.column_hashes`."""

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from deepmf.core.quadratic import Array
-from deepmf.core.state import DataProducts
 from deepmf.data.panels.base import Coding
 from deepmf.data.panels.columns import ColumnPanels, Task
+from deepmf.data.panels.products import Squares, Sums
 from deepmf.kernels.padding import EVEN, TILE, VECTOR, padded, up_to
 from deepmf.solvers.dispatch import frozen
+
+if TYPE_CHECKING:
+    from deepmf.kernels.descent import Descent
 
 _BLOCK_BYTES = 3 << 17
 """Size of a block of X, of which two must fit in a core's second-level cache."""
@@ -49,9 +53,9 @@ class DensePanels(ColumnPanels):
     def _contiguous(self) -> bool:
         return self.X.flags.c_contiguous or self.X.flags.f_contiguous
 
-    def _fused(self, coding: Coding, kernel: tuple[Any, ...]) -> Task:
-        one_pass = FusedPass(coding, kernel, self.dtype)
-        return lambda cols: one_pass(self.X, self.H, cols.start, cols.stop)
+    def _fused(self, coding: Coding, squares: Squares, descent: Descent) -> Task:
+        one_pass = FusedPass(coding, squares, descent, self.dtype)
+        return lambda cols: one_pass(self.X, self.codes.H, squares.V, cols.start, cols.stop)
 
     def residuals2(self, bases: Sequence[Array]) -> Array:
         """See `Panels.residuals2`."""
@@ -59,7 +63,7 @@ class DensePanels(ColumnPanels):
         small = [B.astype(self.dtype, copy=False) for B in bases]
         for cols, P in self._panels():
             for i, B in enumerate(small):
-                out[i] += np.sum(np.square(P - B @ self.H[:, cols]), dtype=np.float64)
+                out[i] += np.sum(np.square(P - B @ self.codes.H[:, cols]), dtype=np.float64)
         return out
 
     def columns(self, index: Sequence[int] | NDArray[np.intp]) -> Array:
@@ -70,28 +74,35 @@ class DensePanels(ColumnPanels):
 class FusedPass:
     """The compiled pass over columns of arrays that are contiguous in one of the two orders."""
 
-    def __init__(self, coding: Coding, kernel: tuple[Any, ...], dtype: np.dtype) -> None:
+    def __init__(self, coding: Coding, squares: Squares, descent: Descent, dtype: np.dtype) -> None:
+        self.G, self.dtype, self.descent = coding.G, dtype, descent
+        self.A = padded(squares.A, dtype, EVEN, EVEN)
         m, self.r = coding.G.shape
-        self.kernel = kernel
-        self.A = padded(coding.A, dtype, EVEN, EVEN)
-        self.G = padded(-coding.G, dtype, 1, EVEN)
-        self.Gt = padded(-coding.G.T, dtype, EVEN, VECTOR)
         columns = _BLOCK_BYTES // (m * dtype.itemsize) // _BLOCK_STEP * _BLOCK_STEP
         self.block = min(max(columns, _BLOCK_STEP), _WIDEST_BLOCK)
 
-    def __call__(self, X: Array, H: Array, first: int, last: int) -> DataProducts:
+    @cached_property
+    def _rows(self) -> Array:
+        """-G for an X whose rows are contiguous."""
+        return padded(-self.G, self.dtype, 1, EVEN)
+
+    @cached_property
+    def _columns(self) -> Array:
+        """-G' for an X whose columns are contiguous."""
+        return padded(-self.G.T, self.dtype, EVEN, VECTOR)
+
+    def __call__(self, X: Array, H: Array, V: Array, first: int, last: int) -> Sums:
         """Improve columns first, ..., last - 1 of H in place; their X H' and H H'."""
-        from deepmf.kernels import fused  # compiles, or loads what was compiled, when first needed
+        from deepmf.kernels import fused  # compiles, or loads compiled code, when first needed
 
         m, r, X = len(X), self.r, frozen(X)
         wide = up_to(TILE, r)
         HHt = np.zeros((len(self.A), wide))
+        ends = (first, last, self.block)
         if X.flags.c_contiguous:
             XHt = np.zeros((up_to(EVEN, m), wide))
-            fused.update_rows(X, self.A, self.G, H, first, last, self.block, XHt, HHt, *self.kernel)
-            return DataProducts(XHt[:m, :r], HHt[:r, :r], 0.0)
-        HXt = np.zeros(self.Gt.shape)
-        fused.update_columns(
-            X.T, self.A, self.Gt, H, first, last, self.block, HXt, HHt, *self.kernel
-        )
-        return DataProducts(HXt.T[:m, :r], HHt[:r, :r], 0.0)
+            fused.update_rows(X, self.A, self._rows, V, H, *ends, XHt, HHt, self.descent)
+            return XHt[:m, :r], HHt[:r, :r]
+        HXt = np.zeros(self._columns.shape)
+        fused.update_columns(X.T, self.A, self._columns, V, H, *ends, HXt, HHt, self.descent)
+        return HXt.T[:m, :r], HHt[:r, :r]

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from deepmf.core.quadratic import Array
-from deepmf.core.state import DataProducts
 from deepmf.data.on_disk import Stored
 from deepmf.data.panels.base import Coding
 from deepmf.data.panels.columns import Task
 from deepmf.data.panels.dense import DensePanels, FusedPass
+from deepmf.data.panels.products import Squares, Sums
+
+if TYPE_CHECKING:
+    from deepmf.kernels.descent import Descent
 
 
 class StoredPanels(DensePanels):
@@ -34,14 +37,15 @@ class StoredPanels(DensePanels):
     def _contiguous(self) -> bool:
         return True
 
-    def _fused(self, coding: Coding, kernel: tuple[Any, ...]) -> Task:
-        one_pass = FusedPass(coding, kernel, self.dtype)
+    def _fused(self, coding: Coding, squares: Squares, descent: Descent) -> Task:
+        one_pass = FusedPass(coding, squares, descent, self.dtype)
 
-        def task(cols: slice) -> DataProducts:
-            H = np.ascontiguousarray(self.H[:, cols])
-            products = one_pass(self._panel(cols), H, 0, H.shape[1])
-            self.H[:, cols] = H
-            return products
+        def task(cols: slice) -> Sums:
+            H = np.ascontiguousarray(self.codes.H[:, cols])
+            V = np.ascontiguousarray(squares.V_of(cols))
+            sums = one_pass(self._panel(cols), H, V, 0, H.shape[1])
+            self.codes.H[:, cols] = H
+            return sums
 
         return task
 

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
 from deepmf.core.quadratic import Array
-from deepmf.core.state import DataProducts
 from deepmf.data.panels.base import Coding
 from deepmf.data.panels.columns import ColumnPanels, Task
+from deepmf.data.panels.products import Squares, Sums
 from deepmf.kernels.padding import EVEN, TILE, VECTOR, aligned, padded, up_to
 from deepmf.solvers.dispatch import frozen
+
+if TYPE_CHECKING:
+    from deepmf.kernels.descent import Descent
 
 _COLUMNS = 256
 """Columns whose codes the compiled pass improves together."""
@@ -63,20 +66,20 @@ class SparsePanels(ColumnPanels):
     def _fusable(self, G: Array) -> bool:
         return True
 
-    def _fused(self, coding: Coding, kernel: tuple[Any, ...]) -> Task:
-        from deepmf.kernels import fused  # compiles, or loads what was compiled, when first needed
+    def _fused(self, coding: Coding, squares: Squares, descent: Descent) -> Task:
+        from deepmf.kernels import fused  # compiles, or loads compiled code, when first needed
 
-        r = coding.G.shape[1]
-        A = padded(coding.A, self.dtype, EVEN, EVEN)
+        r, V = coding.rank, squares.V
+        A = padded(squares.A, self.dtype, EVEN, EVEN)
         G = padded(-coding.G, self.dtype, 1, VECTOR)
         X = [frozen(part) for part in (self.X.data, self.X.indices, self.X.indptr)]
 
-        def task(cols: slice) -> DataProducts:
+        def task(cols: slice) -> Sums:
             XHt = aligned(len(G), G.shape[1], np.float64)
             HHt = aligned(len(A), up_to(TILE, r), np.float64)
             ends = (cols.start, cols.stop, _COLUMNS)
-            fused.update_sparse(*X, A, G, self.H, *ends, XHt, HHt, *kernel)
-            return DataProducts(XHt[:, :r], HHt[:r, :r], 0.0)
+            fused.update_sparse(*X, A, G, V, self.codes.H, *ends, XHt, HHt, descent)
+            return XHt[:, :r], HHt[:r, :r]
 
         return task
 
@@ -88,10 +91,10 @@ class SparsePanels(ColumnPanels):
         formed, a few columns at a time. That costs as much as dense data would, but such fits are
         rare: sparse data are seldom of low rank.
         """
-        XHt = np.zeros((self.shape[0], len(self.H)))
+        XHt = np.zeros((self.shape[0], len(self.codes.H)))
         for cols, P in self._panels():
-            XHt += P.astype(np.float64, copy=False) @ self.H[:, cols].T.astype(np.float64)
-        H = self.H.astype(np.float64, copy=False)
+            XHt += P.astype(np.float64, copy=False) @ self.codes.H[:, cols].T.astype(np.float64)
+        H = self.codes.H.astype(np.float64, copy=False)
         HHt = H @ H.T
         out = [self.norm2 + float(np.sum(B * (B @ HHt - 2 * XHt))) for B in bases]
         exact = [e if e >= _DIGITS * self.norm2 else self._residual2(B) for e, B in zip(out, bases)]
@@ -102,7 +105,9 @@ class SparsePanels(ColumnPanels):
         step = max(1, _BLOCK // self.shape[0])
         for start in range(0, self.shape[1], step):
             cols = slice(start, min(start + step, self.shape[1]))
-            total += float(np.sum(np.square(self._panel(cols).toarray() - B @ self.H[:, cols])))
+            total += float(
+                np.sum(np.square(self._panel(cols).toarray() - B @ self.codes.H[:, cols]))
+            )
         return total
 
     def columns(self, index: Sequence[int] | NDArray[np.intp]) -> Array:

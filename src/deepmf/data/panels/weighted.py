@@ -1,9 +1,8 @@
-"""X with missing entries or weights: what is not seen is filled by the fit itself."""
+"""Panels of X with missing entries or weights, filled by the fit itself."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,11 +10,11 @@ from numpy.typing import NDArray
 
 from deepmf._utils.digests import column_hashes
 from deepmf._utils.threads import do_in_threads, in_threads
-from deepmf.core.quadratic import Array
-from deepmf.core.state import DataProducts
+from deepmf.core.quadratic import Array, Quadratic
+from deepmf.core.state import DataSurrogates
 from deepmf.data.panels.base import Coding
-from deepmf.data.panels.columns import Products
 from deepmf.data.panels.dense import DensePanels
+from deepmf.data.panels.products import Products, Squares, Sums
 from deepmf.data.weighted import Observed, Seen
 from deepmf.kernels.padding import up_to
 from deepmf.solvers import FastProjectedGradient
@@ -35,15 +34,15 @@ class ObservedPanels(DensePanels):
         sum V (X - B H)^2  <=  ||X~ - B H||^2 + const,    X~ = V X + (1 - V) B H now
 
     (products with V entry by entry), with equality now: what decreases the right decreases the
-    left. So each of a loss's data terms B has an X~ of its own, and with the residual
-    R = V (X - B H) its products are ``B'X~ = B'R + B'B H`` and ``X~ H' = R H' + B H H'``. A
-    coding's X~ is made when codes are updated, that of the products from the new codes.
+    left. So each data term B has an X~ of its own, and with the residual R = V (X - B H) its
+    products are ``B'X~ = B'R + B'B H`` and ``X~ H' = R H' + B H H'``. H_1's problem is filled
+    before its update, the surrogates in B from the new codes.
 
     Starts, which have no factors yet, see every row's missing entries filled by its mean.
     """
 
     X: Any
-    complete = False
+    weighted, any_datafit = True, False
 
     def __init__(self, X: Observed, width: int | None = None) -> None:
         self._means = X.means.astype(X.dtype)[:, None]
@@ -71,7 +70,7 @@ class ObservedPanels(DensePanels):
         return False
 
     def _products(self, coding: Coding) -> Products:
-        return _FilledProducts(self.X, coding, self.dtype)
+        return _FilledSquares(self.X, coding, self.dtype)
 
     def column_hashes(self) -> NDArray[np.uint64]:
         """See `Panels.column_hashes`; missing entries count as zeros."""
@@ -89,11 +88,11 @@ class ObservedPanels(DensePanels):
         small = [B.astype(self.dtype, copy=False) for B in bases]
 
         def task(cols: slice) -> list[float]:
-            P, H = self.X.seen(cols.start, cols.stop), self.H[:, cols]
+            P, H = self.X.seen(cols.start, cols.stop), self.codes.H[:, cols]
             rests = (P.rest(B, H) for B in small)
             return [np.einsum("ij,ij", R, VR, dtype=np.float64) for R, VR in rests]
 
-        parts = in_threads(task, self._slices(self._task_width(len(self.H))))
+        parts = in_threads(task, self._slices(self._task_width(len(self.codes.H))))
         return np.sum(list(parts), axis=0)
 
     def code(self, coding: Coding, max_iter: int, tol: float) -> None:
@@ -110,24 +109,25 @@ class ObservedPanels(DensePanels):
             self._settle(coding, max_iter, tol)
             return
         solver, constraint = FastProjectedGradient(), coding.constraint
-        self._take(np.empty((len(coding.A), self.shape[1]), dtype=self.dtype))
+        H = np.empty((coding.rank, self.shape[1]), dtype=self.dtype)
 
         def task(cols: slice) -> None:
             P = self.X.seen(cols.start, cols.stop)
             V = P.V
             C = coding.G.T @ (V * P.known).astype(np.float64, copy=False)
             for j, v in enumerate(V.T.astype(np.float64, copy=False), start=cols.start):
-                A = sum(w * ((B.T * v) @ B) for w, B in coding.data_terms if w)
+                A = sum(t.weight * ((t.B.T * v) @ t.B) for t in coding.terms if t.weight)
                 c = C[:, [j - cols.start]]
                 h = constraint.project(np.linalg.pinv(A, rcond=1e-10, hermitian=True) @ c)
-                q = replace(coding, A=A).quadratic(c, h)
-                self.H[:, [j]] = solver.solve(q, constraint, h, max_iter, tol)
+                q = coding.with_penalty(Quadratic.of(A=A, C=c), h)
+                H[:, [j]] = solver.solve(q, constraint, h, max_iter, tol)
 
         do_in_threads(task, self._slices(self.width))
+        self.codes.take(H)
 
     def _settle(self, coding: Coding, max_iter: int, tol: float) -> None:
         self.begin(coding)
-        bases, weights = [B for _, B in coding.data_terms], [w for w, _ in coding.data_terms]
+        bases, weights = [t.B for t in coding.terms], [t.weight for t in coding.terms]
         last = np.inf
         for _ in range(_ROUNDS):
             now = float(self.residuals2(bases) @ weights)
@@ -137,23 +137,31 @@ class ObservedPanels(DensePanels):
             self.update(coding, FastProjectedGradient(), max_iter, tol)
 
 
-class _FilledProducts(Products):
+class _FilledSquares(Squares):
     """Products with X~ for each of a coding's data terms."""
 
     def __init__(self, X: Observed, coding: Coding, dtype: np.dtype) -> None:
         super().__init__(lambda cols: X.seen(cols.start, cols.stop), coding, dtype)
-        self.A = coding.A.astype(dtype, copy=False)
-        self.terms = [(w, B.astype(dtype, copy=False)) for w, B in coding.data_terms]
-        self.exact = [B for _, B in coding.data_terms]
+        self._filling = coding.A.astype(dtype, copy=False)
+        self._bases = [t.B.astype(dtype, copy=False) for t in coding.terms]
 
-    def GtX(self, P: Any, H: Array) -> Array:
-        """sum_k w_k B_k' X~_k = sum_k w_k B_k' R_k + A H."""
-        return sum((w * (B.T @ P.rest(B, H)[1]) for w, B in self.terms if w), self.A @ H)
+    def GtX(self, P: Any, H: Array, cols: slice) -> Array:
+        """sum_k w_k B_k' X~_k + V, where sum_k w_k B_k' X~_k = sum_k w_k B_k' R_k + A H."""
+        GtX = self._filling @ H
+        for t, B in zip(self.terms, self._bases):
+            if t.weight:
+                GtX += t.weight * (B.T @ P.rest(B, H)[1])
+        GtX += self.V_of(cols)
+        return GtX
 
-    def of(self, P: Any, H: Array, penalty: float) -> DataProducts:
-        """X~_k H' = R_k H' + B_k H H' for every k."""
+    def sums(self, P: Any, H: Array) -> Sums:
+        """H H' and X~_k H' = R_k H' + B_k H H' for every k."""
         H64 = H.astype(np.float64, copy=False)
         HHt = H64 @ H64.T
-        rests = (P.rest(B, H)[1].astype(np.float64, copy=False) for _, B in self.terms)
-        XHt = [R @ H64.T + B @ HHt for R, B in zip(rests, self.exact)]
-        return DataProducts(np.array(XHt), HHt, penalty)
+        rests = (P.rest(B, H)[1].astype(np.float64, copy=False) for B in self._bases)
+        return [HHt, *(R @ H64.T + t.B @ HHt for R, t in zip(rests, self.terms))]
+
+    def answer(self, total: Sums, norm2: float, penalty: float) -> DataSurrogates:
+        """Quadratics above the terms (up to a constant), each with its own X~ H'."""
+        HHt, *XHts = total
+        return DataSurrogates(tuple(Quadratic(((1.0, HHt),), XHt) for XHt in XHts), False, penalty)

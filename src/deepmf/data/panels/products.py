@@ -1,0 +1,93 @@
+"""Products of one panel of X: a coding's surrogates in the codes, and sums for those in B."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from deepmf.core.quadratic import Array, Quadratic
+from deepmf.core.state import DataSurrogates
+from deepmf.data.panels.base import Coding, squared_answer
+
+Sums = Sequence[Any]
+"""Arrays or surrogates that add up over columns."""
+
+
+class Products:
+    """Surrogates of any data terms, panel by panel.
+
+    Parameters
+    ----------
+    panel : function
+        Some neighbouring columns of X.
+    coding : Coding
+        The problem whose terms they are.
+    dtype : dtype
+        Of the data.
+    """
+
+    def __init__(self, panel: Callable[[slice], Any], coding: Coding, dtype: np.dtype) -> None:
+        self.panel, self.terms, self.dtype = panel, coding.terms, dtype
+        self.tau, self.V = 0.0, np.zeros((coding.rank, 1), dtype)
+
+    def shift(self, tau: float, V: Array | float) -> None:
+        """Add ``tau/2 ||H||^2 - <V, H>``, from a penalty on the codes, to every panel."""
+        self.tau = tau
+        if isinstance(V, float):
+            self.V = np.full(self.V.shape, V, self.dtype)
+        else:
+            self.V = np.ascontiguousarray(V, dtype=self.dtype)
+
+    def V_of(self, cols: slice) -> Array:
+        """V of some columns."""
+        return self.V if self.V.shape[1] == 1 else self.V[:, cols]
+
+    def of_codes(self, P: Any, H: Array, cols: slice) -> Any:
+        """Surrogate of a panel's problem, touching at its codes H."""
+        parts = [t.weight * t.fit.codes(P, t.B, H) for t in self.terms if t.weight]
+        return sum(parts, start=Quadratic(((self.tau, 1.0),), self.V_of(cols)))
+
+    def sums(self, P: Any, H: Array) -> Sums:
+        """A panel's contribution to the answer, once its codes are H."""
+        return [t.fit.basis(P, t.B, H) for t in self.terms]
+
+    def answer(self, total: Sums, norm2: float, penalty: float) -> DataSurrogates:
+        """The surrogates in B, from the sums over all columns."""
+        return DataSurrogates(tuple(total), False, penalty)
+
+
+class Squares(Products):
+    """Products of squared errors: G'X before the codes are improved, X H' and H H' after."""
+
+    def __init__(self, panel: Callable[[slice], Any], coding: Coding, dtype: np.dtype) -> None:
+        super().__init__(panel, coding, dtype)
+        self.A = coding.A
+        self.Gt = coding.G.T.astype(dtype, copy=False)
+
+    def shift(self, tau: float, V: Array | float) -> None:
+        """See `Products.shift`: A + tau I."""
+        super().shift(tau, V)
+        if tau:
+            self.A = self.A + tau * np.eye(len(self.A))
+
+    def GtX(self, P: Any, H: Array, cols: slice) -> Array:
+        """G'X + V of a panel whose codes are H."""
+        GtX = np.ascontiguousarray(self.Gt @ P)
+        GtX += self.V_of(cols)
+        return GtX
+
+    def of_codes(self, P: Any, H: Array, cols: slice) -> Quadratic:
+        """1/2 <H, A H> - <G'X + V, H>."""
+        return Quadratic.of(A=self.A.astype(self.dtype, copy=False), C=self.GtX(P, H, cols))
+
+    def sums(self, P: Any, H: Array) -> Sums:
+        """X H' and H H'."""
+        H64 = H.astype(np.float64, copy=False)
+        return np.asarray(P.astype(np.float64, copy=False) @ H64.T), H64 @ H64.T
+
+    def answer(self, total: Sums, norm2: float, penalty: float) -> DataSurrogates:
+        """See `squared_answer`."""
+        XHt, HHt = total
+        return squared_answer(XHt, HHt, norm2, len(self.terms), penalty)

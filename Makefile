@@ -25,7 +25,7 @@ $(VENV)/.ready: pyproject.toml
 	touch $@
 
 demo: setup
-	$(BIN)/python -m deepmf.cli.demo --out demo --overwrite
+	$(BIN)/python -m deepmf demo --out demo --overwrite
 
 lint: setup
 	$(BIN)/ruff check src tests benchmarks examples

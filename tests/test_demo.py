@@ -3,17 +3,40 @@ from __future__ import annotations
 import pytest
 
 from deepmf import Factorization
-from deepmf.cli import demo
 from deepmf.datasets import simulated_scene
 
 pytest.importorskip("matplotlib")
+typer_testing = pytest.importorskip("typer.testing")
+
+
+def demo(*arguments):
+    from deepmf.cli.app import app
+
+    return typer_testing.CliRunner().invoke(app, ["demo", *map(str, arguments)])
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory):
+def done(tmp_path_factory):
     out = tmp_path_factory.mktemp("demo")
-    assert demo.main(["--out", str(out)]) == 0
-    return out
+    said = demo("--out", out)
+    assert said.exit_code == 0, said.output
+    return out, said.stdout
+
+
+@pytest.fixture(scope="module")
+def folder(done):
+    return done[0]
+
+
+def test_demo_says_what_it_found(done):
+    folder, said = done
+    lines = said.splitlines()
+    fits = [line for line in lines if " sweeps in " in line]
+    assert [line.split(":")[0].strip() for line in fits] == ["MMF", "LC-DMF", "DC-DMF", "Tri-DMF"]
+    assert (folder / "summary.md").read_text() in said
+    assert sum(line.startswith("- L1-") for line in lines) == 6
+    assert sum(line.startswith("- L2-") for line in lines) == 4
+    assert str(folder / "report.html") in lines[-1]
 
 
 def test_demo_recovers_the_scene(folder):
@@ -37,16 +60,16 @@ def test_demo_leaves_a_page_that_stands_alone(folder):
         assert (folder / "figures" / f"{name}.pdf").stat().st_size > 1000
 
 
-def test_demo_replaces_its_own_folder_only(folder, tmp_path, capsys):
+def test_demo_replaces_its_own_folder_only(folder, tmp_path):
     (tmp_path / "mine").write_text("keep")
-    assert demo.main(["--out", str(folder)]) == 2
-    assert "pass --overwrite" in capsys.readouterr().err
-    assert demo.main(["--out", str(tmp_path), "--overwrite"]) == 2
-    assert "not made by deepmf" in capsys.readouterr().err
+    said = demo("--out", folder)
+    assert (said.exit_code, "pass --overwrite" in said.stderr) == (2, True)
+    said = demo("--out", tmp_path, "--overwrite")
+    assert (said.exit_code, "not made by deepmf" in said.stderr) == (2, True)
     assert (tmp_path / "mine").read_text() == "keep"
 
 
-def test_a_folder_that_cannot_be_made_is_said(tmp_path, capsys):
+def test_a_folder_that_cannot_be_made_is_said(tmp_path):
     (tmp_path / "file").write_text("")
-    assert demo.main(["--out", str(tmp_path / "file")]) == 2
-    assert "file" in capsys.readouterr().err
+    said = demo("--out", tmp_path / "file")
+    assert (said.exit_code, "file" in said.stderr) == (2, True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -10,17 +9,17 @@ import typer
 import deepmf
 from deepmf.cli.apply import apply
 from deepmf.cli.compare import compare
-from deepmf.cli.console import say, sentences
+from deepmf.cli.console import say
 from deepmf.cli.datasets import datasets
+from deepmf.cli.demo import demo
 from deepmf.cli.fit import fit
 from deepmf.cli.info import info
-from deepmf.cli.options import Out, Overwrite
 from deepmf.cli.paper import paper
 from deepmf.cli.report import report
 from deepmf.cli.scan import scan
 
 app = typer.Typer(no_args_is_help=True, add_completion=True, pretty_exceptions_enable=False)
-for command in (fit, apply, scan, report, compare, info, datasets):
+for command in (fit, apply, scan, report, compare, info, datasets, demo):
     app.command()(command)
 app.add_typer(paper, name="paper")
 
@@ -41,12 +40,3 @@ def main(
 
     Start with deepmf info FILE, then deepmf fit FILE --ranks 6,4,2 -o RUN; open RUN/report.html.
     """
-
-
-@app.command("demo")
-def demo_command(out: Out = Path("demo"), overwrite: Overwrite = False) -> None:
-    """Fit the built-in simulated scene with every model and leave a report."""
-    from deepmf.cli import demo
-
-    with sentences():
-        raise typer.Exit(demo.main([f"--out={out}", *["--overwrite"] * overwrite]))

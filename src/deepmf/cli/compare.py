@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -22,6 +23,10 @@ from deepmf.cli.options import (
 )
 from deepmf.cli.wording import in_options
 from deepmf.fitting.registry import known
+
+if TYPE_CHECKING:
+    from deepmf.report import Ranking
+    from deepmf.runs.compare import Entry
 
 Models = Annotated[
     list[str] | None,
@@ -53,36 +58,22 @@ def compare(
     Example: deepmf compare urban.mat --truth end6.mat --ranks 6,4,2 --min-volume 10 -o urban-all/
     """
     with sentences():
-        from deepmf._utils.text_tables import write_csv
-        from deepmf.report import Ranking, write_report
         from deepmf.runs.compare import compare as compare_all
-        from deepmf.runs.compare import ranking_table, readable
         from deepmf.runs.folder import check_free, new_folder
-        from deepmf.runs.store import save_run
 
         files = config or []
         names = model or ([] if files else list(known("model")))
         settings = {name: config_of(data, None, {**given, "model": name}) for name in names}
         settings |= {_label(file): config_of(data, file, given) for file in files}
-        folders = {label: _file_name(label) for label in settings}
-        if len(settings) < len(names) + len(files) or len(set(folders.values())) < len(folders):
+        if len({_folder_name(label) for label in settings}) < len(names) + len(files):
             raise ValueError("Two of the settings to compare have the same name; rename one.")
         check_free(out, overwrite, [file for s in settings.values() for file in s.files])
         entries = [
             replace(entry, run=in_options(entry.run))
             for entry in compare_all(settings, seeds, jobs, progress_bar("fits", quiet))
         ]
-        columns, rows = ranking_table(entries, "setting")
         with new_folder(out, overwrite) as folder:
-            for entry in entries:
-                (folder / folders[entry.label]).mkdir()
-                save_run(folder / folders[entry.label], entry.run)
-            write_csv(folder / "ranking.csv", columns, rows)
-            rows = readable(columns, rows)
-            runs = [entry.run for entry in entries]
-            labels = [entry.label for entry in entries]
-            ranking = Ranking(columns, rows)
-            write_report(folder / "report.html", runs, labels=labels, ranking=ranking)
+            columns, rows = write_comparison(folder, entries, "setting")
         if quiet:
             return
         for entry in entries:
@@ -93,12 +84,36 @@ def compare(
         say(f"Results are in {out}; open {out / 'report.html'}.")
 
 
+def write_comparison(
+    folder: Path, entries: Sequence[Entry], first: str, title: str | None = None
+) -> Ranking:
+    """Write every run, ``ranking.csv`` and ``report.html``; return the ranking as people read it.
+
+    ``first`` is the name of the column of labels.
+    """
+    from deepmf._utils.text_tables import write_csv
+    from deepmf.report import Ranking, write_report
+    from deepmf.runs.compare import ranking_table, readable
+    from deepmf.runs.store import save_run
+
+    for entry in entries:
+        place = folder / _folder_name(entry.label)
+        place.mkdir()
+        save_run(place, entry.run)
+    columns, rows = ranking_table(entries, first)
+    write_csv(folder / "ranking.csv", columns, rows)
+    ranking = Ranking(columns, readable(columns, rows))
+    runs, labels = ([getattr(entry, name) for entry in entries] for name in ("run", "label"))
+    write_report(folder / "report.html", runs, title, ranking, labels)
+    return ranking
+
+
 def _label(file: Path) -> str:
     """A file of settings by its name, or by its folder's where a run wrote it."""
     return file.absolute().parent.name if file.name == "config.toml" else file.stem
 
 
-def _file_name(label: str) -> str:
+def _folder_name(label: str) -> str:
     """A label as the name of a folder, which no file of the comparison has."""
     plain = "".join(c if c.isalnum() or c in "-_" else "-" for c in label)
     return plain.strip("-")[:80] or "run"

@@ -1,139 +1,93 @@
-"""``python -m deepmf.cli.demo``: fit the simulated scene with every model and leave a report."""
+"""``deepmf demo``: four models on the simulated scene, compared."""
 
 from __future__ import annotations
 
-import argparse
-import sys
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import numpy as np
+from deepmf.cli.compare import write_comparison
+from deepmf.cli.console import say, sentences
+from deepmf.cli.options import Out, Overwrite
 
-from deepmf._utils.compile_clock import told
-from deepmf._utils.messages import message_of
-from deepmf.cli.wording import as_options
-from deepmf.fitting.history import DIVERGED
-from deepmf.paper.models import DEEP
-from deepmf.report import Ranking, write_report
-from deepmf.runs.compare import Entry, compare, ranking_table, readable
-from deepmf.runs.config import Config
-from deepmf.runs.figures import draw_figures
-from deepmf.runs.folder import check_free, new_folder
-from deepmf.runs.run import Run
-from deepmf.runs.store import save_run
+if TYPE_CHECKING:
+    from deepmf.runs.compare import Entry
+    from deepmf.runs.run import Run
 
-SCENE = Config(
-    "dataset:simulated",
-    fit={
-        "ranks": [6, 4, 2],
-        "regularizer_W": {"name": "min-volume", "weight": 10.0},
-        "init": "snpa",
-        "max_iter": 200,
-        "tol": 0.0,
-    },
-)
-"""Minimum-volume deep NMF of the scene, 6 > 4 > 2, from SNPA."""
+_FIT = {
+    "ranks": [6, 4, 2],
+    "regularizer_W": {"name": "min-volume", "weight": 10.0},
+    "init": "snpa",
+    "max_iter": 200,
+    "tol": 0.0,
+}
+_TITLE = "A simulated village in three layers"
+_MRSA = "MRSA: mean angle to the true spectra, 0 to 100, lower is better."
+_LINKS = "Links that LC-DMF found (shares of 10 % or more; names of the closest true spectra):"
+_SMALLEST = 0.1
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """Run the demo."""
-    parser = argparse.ArgumentParser(prog="python -m deepmf.cli.demo", description=__doc__)
-    parser.add_argument("--out", type=Path, default=Path("demo"), help="folder to write to")
-    parser.add_argument("--overwrite", action="store_true", help="replace the folder")
-    given = parser.parse_args(arguments)
-    out: Path = given.out
-    try:
-        check_free(out, given.overwrite)
+def demo(out: Out = Path("demo"), overwrite: Overwrite = False) -> None:
+    """Fit the built-in simulated scene with every model and write a report.
+
+    The folder has each run, as deepmf fit writes it, the figures of the layer-centric one, a
+    summary and the page that compares all four.
+    """
+    with sentences():
+        from deepmf._utils.compile_clock import told
+        from deepmf.paper.models import DEEP
+        from deepmf.runs.compare import compare
+        from deepmf.runs.config import Config
+        from deepmf.runs.figures import draw_figures
+        from deepmf.runs.folder import check_free, new_folder
+
+        def line_by_line(runs: Iterable[Run], total: int) -> Iterator[Run]:
+            for label, run in zip(DEEP, runs):
+                say(f"  {label}: {run.f.n_iter} sweeps in {run.facts['seconds']} s")
+                yield run
+
+        check_free(out, overwrite)
         say("A simulated village, 120 bands x 4096 pixels, fitted by four models:")
-        with told(_CompilingOnce()):
-            settings = {label: SCENE.updated(model=model) for label, model in DEEP.items()}
+        scene = Config("dataset:simulated", fit=_FIT)
+        settings = {label: scene.updated(model=model) for label, model in DEEP.items()}
+        with told(cache(_say_compiling)):  # once, however many kernels there are
             entries = compare(settings, jobs=1, progress=line_by_line)
-        with new_folder(out, given.overwrite) as folder:
-            summary = write_results(folder, entries)
-    except (ImportError, OSError) as error:
-        sys.stderr.write(f"deepmf: {as_options(message_of(error))}\n")
-        return 2
-    say(f"\n{summary}\n\nOpen {out / 'report.html'}; figures, factors and maps are beside it.")
-    return 0
+        with new_folder(out, overwrite) as folder:
+            write_comparison(folder, entries, "model", _TITLE)
+            layer_centric = next(entry.run for entry in entries if entry.label == "LC-DMF")
+            (folder / "figures").mkdir()
+            draw_figures(folder / "figures", layer_centric)
+            summary = f"{_table(entries)}\n{_MRSA}\n\n{_links(layer_centric)}\n"
+            (folder / "summary.md").write_text(summary, encoding="utf-8")
+        say(f"\n{summary}\nOpen {out / 'report.html'}; figures, factors and maps are beside it.")
 
 
-class _CompilingOnce:
-    """Says that kernels are compiled, the first time that they are."""
-
-    said = False
-
-    def __call__(self) -> None:
-        if not self.said:
-            say("  compiling kernels, once per machine; their seconds are not counted below ...")
-        self.said = True
+def _say_compiling() -> None:
+    say("  compiling kernels, once per machine; this time is not counted below ...")
 
 
-def line_by_line(runs: Iterable[Run], total: int) -> Iterator[Run]:
-    """The runs, each with a line as soon as it is there."""
-    for label, run in zip(DEEP, runs):
-        say(f"  {label}: {run.f.n_iter} sweeps in {run.facts['seconds']} s")
-        yield run
+def _table(entries: Sequence[Entry]) -> str:
+    """MRSA and relative errors per model and layer, in Markdown."""
+    from deepmf._utils.text_tables import markdown_table
+    from deepmf.fitting.history import DIVERGED
 
-
-def write_results(folder: Path, entries: Sequence[Entry]) -> str:
-    """Every run, the page, figures of the layer-centric one; what to say about it."""
-    best = next(entry.run for entry in entries if entry.label == "LC-DMF")
-    summary = "\n".join([*table(entries), "", *links_in_words(best)])
-    (folder / "summary.md").write_text(summary + "\n", encoding="utf-8")
-    for entry in entries:
-        (folder / entry.label).mkdir()
-        save_run(folder / entry.label, entry.run)
-    (folder / "figures").mkdir()
-    draw_figures(folder / "figures", best)
-    columns, rows = ranking_table(entries, "model")
-    write_report(
-        folder / "report.html",
-        [entry.run for entry in entries],
-        title="A simulated village in three layers",
-        labels=[entry.label for entry in entries],
-        ranking=Ranking(columns, readable(columns, rows)),
-    )
-    return summary
-
-
-def table(entries: Sequence[Entry]) -> list[str]:
-    """MRSA against the truth and relative errors, per model and layer, in Markdown."""
-    lines = [
-        "| model | MRSA layer 1 | layer 2 | layer 3 | error layer 1 | layer 2 | layer 3 |",
-        "|---|---|---|---|---|---|---|",
-    ]
+    rows = []
     for entry in entries:
         measures = entry.measures()
-        numbers = [f"{measures[f'MRSA {k}']:.2f}" for k in (1, 2, 3)]
-        numbers += [_percent(measures[f"error {k} %"]) for k in (1, 2, 3)]
-        lines.append("| " + " | ".join([entry.label, *numbers]) + " |")
-    return [*lines, "", "MRSA: mean angle to the true spectra, 0 to 100, lower is better."]
+        errors = [measures[f"error {k} %"] for k in (1, 2, 3)]
+        percent = [f"{e:.1f} %" if e < 100 * DIVERGED else "diverged" for e in errors]
+        rows.append([entry.label, *(f"{measures[f'MRSA {k}']:.2f}" for k in (1, 2, 3)), *percent])
+    layers = [f"{what} layer {k}" for what in ("MRSA", "error") for k in (1, 2, 3)]
+    return markdown_table(["model", *layers], rows)
 
 
-def _percent(error: float) -> str:
-    return f"{error:.1f} %" if error < 100 * DIVERGED else "diverged"
-
-
-def links_in_words(run: Run) -> list[str]:
-    """What each component of a layer is made of, one layer deeper."""
-    lines = ["What LC-DMF found (shares of 10 % or more; names from the closest true spectra):", ""]
+def _links(run: Run) -> str:
+    """Components of each layer as sums of those of the next, in Markdown."""
+    lines = [_LINKS, ""]
     for layer in range(2, run.f.depth + 1):
-        shares, deeper = run.f.links(layer), run.names[layer - 1]
-        for j, name in enumerate(run.names[layer - 2]):
-            parts = [
-                f"{shares[i, j]:.0%} {deeper[i]}"
-                for i in np.argsort(-shares[:, j])
-                if shares[i, j] >= 0.1
-            ]
+        for name, shares in zip(run.names[layer - 2], run.f.links(layer).T):
+            found = sorted(zip(-shares, run.names[layer - 1]))
+            parts = [f"{-share:.0%} {part}" for share, part in found if -share >= _SMALLEST]
             lines.append(f"- {name} = {' + '.join(parts)}")
-    return lines
-
-
-def say(text: str) -> None:
-    """One line to the terminal, at once."""
-    sys.stdout.write(text + "\n")
-    sys.stdout.flush()
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+    return "\n".join(lines)

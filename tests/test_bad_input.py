@@ -70,14 +70,7 @@ def test_parts_of_ones_own_that_lack_a_method():
     class By(Solver):
         pass
 
-    for call, method in (
-        (lambda: Mine().terms(None, None), "terms(s, w)"),
-        (lambda: Mine().H(None, 1, None), "H(s, layer, w)"),
-        (lambda: Mine().W(None, 1, None), "W(s, layer, w)"),
-    ):
-        with refused(f"Mine needs a method {method}", kind=NotImplementedError):
-            call()
-    with refused("Mine needs a method terms(s, w).", kind=NotImplementedError):
+    with refused("Mine needs a method terms(depth, w).", kind=NotImplementedError):
         fit(model=Mine())
     with refused("By needs a method solve(", kind=NotImplementedError):
         fit(solver=By())

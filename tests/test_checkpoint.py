@@ -28,7 +28,7 @@ from deepmf import (
 from deepmf._utils import atomic_files
 from deepmf.data.on_disk import Stored
 from deepmf.fitting import checkpoint
-from deepmf.fitting.fit import InterruptedWarning
+from deepmf.fitting.interrupt import InterruptedWarning
 
 
 def data(m=9, n=60, seed=0):

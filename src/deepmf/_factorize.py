@@ -16,9 +16,10 @@ from deepmf.data.validation import check_matrix, check_scale, check_seen, check_
 from deepmf.factorization import Factorization
 from deepmf.fitting.add_layer import Given, check_given
 from deepmf.fitting.checkpoint import Checkpoint
+from deepmf.fitting.control import Callback, Control
 from deepmf.fitting.diagnostics import advice
 from deepmf.fitting.fingerprint import fingerprint
-from deepmf.fitting.fit import Callback, Control, Fit, fit
+from deepmf.fitting.fit import Fit, fit
 from deepmf.fitting.problem import Problem, build_problem
 from deepmf.fitting.registry import resolve_start
 from deepmf.init import Start
@@ -35,7 +36,7 @@ def factorize(
     regularizer_W: object = None,
     regularizer_H: object = None,
     init: object = None,
-    augment: int = 0,
+    augment: int | None = None,
     solver: object = "fpgm",
     max_iter: int = 500,
     tol: float = 1e-4,
@@ -232,7 +233,7 @@ def _result(done: Fit, panels: Panels, problem: Problem, layout: Layout) -> Fact
         H=[panels.own(H) for H in (panels.codes.H, *s.H[1:])],
         history=done.history,
         stop_reason=done.stop_reason,
-        start=done.start,
+        starts=done.starts,
         weights=done.weights,
         problem=problem,
         strength=done.strength,

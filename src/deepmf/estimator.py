@@ -39,7 +39,7 @@ from deepmf.data.validation import check_matrix, check_sign, is_sparse
 from deepmf.data.weighted import Observed
 from deepmf.factorization import Factorization, layer_number
 from deepmf.fitting.checkpoint import Checkpoint
-from deepmf.fitting.fit import Callback
+from deepmf.fitting.control import Callback
 from deepmf.fitting.history import History
 from deepmf.fitting.problem import check_ranks
 from deepmf.fitting.registry import SETTINGS, resolve
@@ -186,7 +186,7 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         regularizer_W: object = None,
         regularizer_H: object = None,
         init: object = None,
-        augment: int = 0,
+        augment: int | None = None,
         solver: object = "fpgm",
         max_iter: int = 500,
         tol: float = 1e-4,

@@ -58,8 +58,8 @@ class Factorization:
         Weight of each layer's term in the loss (lambda or mu), 1 for the first.
     problem : Problem
         Ranks, model, constraints and regularisers.
-    start : int
-        Which of several starts gave it, from 0.
+    starts : list of int
+        Which of several starts each layer came from, counted from 0.
     layout : Layout
         What is known of the data's rows and columns: names, wavelengths, pictures.
     """
@@ -70,7 +70,7 @@ class Factorization:
     stop_reason: str
     weights: Array
     problem: Problem
-    start: int
+    starts: list[int]
     strength: float = 0.0
     """Strength of the penalty on H_1, with which new data are coded."""
     layout: Layout = field(default_factory=Layout)
@@ -320,7 +320,7 @@ class Factorization:
             "depth": self.depth,
             "stop_reason": self.stop_reason,
             "strength": self.strength,
-            "start": self.start,
+            "starts": self.starts,
             "settings": self.problem.spec(),
         }
         arrays["meta"] = np.array(json.dumps(meta))
@@ -355,10 +355,10 @@ class Factorization:
             layout = Layout.from_arrays(_family(arrays, "layout_"))
             W, H = ([arrays[f"{name}{k}"] for k in layers] for name in "WH")
             weights, stop_reason = arrays["weights"], str(meta["stop_reason"])
-            start = int(meta["start"])
+            starts = [int(i) for i in meta.get("starts") or [meta["start"]] * meta["depth"]]
             problem = problem_from_spec(meta["settings"], custom)
             strength = float(meta["strength"])
-            f = cls(W, H, history, stop_reason, weights, problem, start, strength, layout)
+            f = cls(W, H, history, stop_reason, weights, problem, starts, strength, layout)
             _check_parts(f)
         except FileNotFoundError:
             raise FileNotFoundError(f"There is no file {os.fspath(path)!r}.") from None

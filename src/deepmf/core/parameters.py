@@ -70,6 +70,11 @@ class Parametrized:
         params = {k: _plain(v) for k, v in self.get_params().items()}
         return {"name": self.name or type(self).__name__, **params}
 
+    @classmethod
+    def from_spec(cls, params: dict[str, Any]) -> Self:
+        """From the parameters of a `spec`, those of older versions included."""
+        return cls(**params)
+
     def __repr__(self) -> str:
         inside = ", ".join(f"{k}={v!r}" for k, v in self.get_params().items())
         return f"{type(self).__name__}({inside})"

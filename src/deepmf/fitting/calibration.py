@@ -1,8 +1,8 @@
-"""Layer weights and penalty strengths, fixed from the errors at the start."""
+"""Layer weights and penalties in absolute terms, fixed for a run of sweeps."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -10,9 +10,28 @@ from deepmf.core.quadratic import Array
 from deepmf.core.state import State
 from deepmf.core.terms import Factor, H, W
 from deepmf.data.panels import Panels
-from deepmf.fitting.errors import measure
+from deepmf.fitting.errors import Errors, measure
 from deepmf.fitting.problem import Problem
 from deepmf.losses import Loss
+from deepmf.regularizers import Regularizer
+from deepmf.regularizers.base import LayerFit
+
+_SAMPLE = 4096
+"""Columns of X from which the effective dimension of a residual is estimated."""
+
+Attributes = dict[str, Any] | None
+"""What `Regularizer.absolute` gave for the penalty on a factor; None where there is none."""
+
+
+class Settled(NamedTuple):
+    """A layer's fit on its own, without penalties where these are measured by it."""
+
+    error: float
+    """1/2 ||W_{l-1} - W_l H_l||^2."""
+    alone: dict[str, Attributes]
+    """Penalties on "H" and "W" while the layer is fitted alone."""
+    joint: dict[str, Attributes]
+    """Penalties on "H" and "W" in the model, whose errors may be those of the data."""
 
 
 class Calibration(NamedTuple):
@@ -20,38 +39,77 @@ class Calibration(NamedTuple):
 
     weights: Array
     """Weight of each layer's term."""
-    strengths_W: list[float]
-    """``weight_l * strength`` of the penalty on each W."""
-    strengths_H: list[float]
-    """``weight_l * strength`` of the penalty on each H."""
+    penalties: list[dict[str, Attributes]]
+    """For each layer the penalties on "H" and "W"."""
 
-    def strength(self, factor: Factor) -> float:
-        """Factor in front of the penalty on one factor."""
-        return (self.strengths_W if factor.kind == "W" else self.strengths_H)[factor.layer]
+    def penalty(self, problem: Problem, factor: Factor) -> Regularizer | None:
+        """The penalty on a factor in absolute terms."""
+        _, penalty = problem.layers[factor.layer].of(factor.kind)
+        attributes = self.penalties[factor.layer][factor.kind]
+        return None if penalty is None or attributes is None else penalty.having(attributes)
+
+    def strength(self, problem: Problem, factor: Factor) -> float:
+        """Factor in front of the value of the penalty on a factor: ``weight_l * weight``."""
+        penalty = self.penalty(problem, factor)
+        return 0.0 if penalty is None else float(self.weights[factor.layer] * penalty.weight)
 
 
-def calibrate(
-    panels: Panels, s: State, problem: Problem, loss: Loss, sizes: list[float]
+def settled(panels: Panels, s: State, problem: Problem, k: int) -> Settled:
+    """The error of a layer's fit, the state's last, and the penalties measured by it."""
+    errors = measure(panels, s)
+    alone = _penalties(panels, s, problem, k, "layer", errors)
+    same = problem.loss.errors == "layer" or k == 0
+    joint = alone if same else _penalties(panels, s, problem, k, "data", errors)
+    return Settled(0.5 * float(errors.layer[k]), alone, joint)
+
+
+def alone(depth: int, k: int, penalties: dict[str, Attributes]) -> Calibration:
+    """Weights for fitting one of some layers by itself."""
+    none: dict[str, Attributes] = {"H": None, "W": None}
+    return Calibration(np.ones(depth), [penalties if i == k else none for i in range(depth)])
+
+
+def joint(
+    panels: Panels, s: State, problem: Problem, loss: Loss, sizes: list[float], known: list[Settled]
 ) -> Calibration:
-    """Weights and strengths from the errors now and the sizes of what the layers approximate."""
+    """Weights for fitting all layers, from the fits of each alone or else from the errors now."""
+    layers = range(s.depth)
     errors = measure(panels, s)
     own = 0.5 * (errors.layer if loss.errors == "layer" else errors.data)
+    if known and loss.errors == "layer":
+        own = np.array([layer.error for layer in known])
     weights = loss.weights(own, 0.5 * np.asarray(sizes[: s.depth], dtype=float))
-
-    def strength(factor: Factor) -> float:
-        _, penalty = problem.layers[factor.layer].of(factor.kind)
-        if penalty is None:
-            return 0.0
-        value = penalty_value(s, problem, factor)
-        return float(weights[factor.layer] * penalty.strength(value, float(own[factor.layer])))
-
-    layers = range(s.depth)
-    return Calibration(weights, [strength(W(k)) for k in layers], [strength(H(k)) for k in layers])
+    penalties = [layer.joint for layer in known] or [
+        _penalties(panels, s, problem, k, loss.errors, errors) for k in layers
+    ]
+    return Calibration(weights, penalties)
 
 
-def penalty_value(s: State, problem: Problem, factor: Factor) -> float:
-    """The regularizer's value at a factor, without its strength; 0 where there is none."""
-    _, penalty = problem.layers[factor.layer].of(factor.kind)
-    if penalty is None:
-        return 0.0
+def penalty_value(s: State, factor: Factor, penalty: Regularizer) -> float:
+    """The regularizer's value at a factor, without its strength."""
     return s.data.penalty if factor == H(0) else penalty.value(s[factor])
+
+
+def _penalties(
+    panels: Panels, s: State, problem: Problem, k: int, against: str, errors: Errors
+) -> dict[str, Attributes]:
+    """The penalties on both factors of a layer, measured by its fit as it is now."""
+    error = 0.5 * float((errors.layer if against == "layer" else errors.data)[k])
+
+    def residual() -> Array:
+        if against == "layer" and k:
+            return s.W[k - 1] - s.W[k] @ s.H[k]
+        n = panels.shape[1]
+        some = np.unique(np.linspace(0, n - 1, min(n, _SAMPLE)).astype(np.intp))
+        return panels.residuals(some, s.basis(k))
+
+    def absolute(factor: Factor) -> Attributes:
+        _, penalty = problem.layers[k].of(factor.kind)
+        if penalty is None:
+            return None
+        M = None if factor == H(0) else s[factor]
+        value = penalty_value(s, factor, penalty)
+        overfitted = problem.overfitted(k, panels.shape)
+        return penalty.absolute(LayerFit(M, value, error, residual, overfitted))
+
+    return {"H": absolute(H(k)), "W": absolute(W(k))}

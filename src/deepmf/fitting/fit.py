@@ -1,77 +1,32 @@
-"""The fit: layers are added one by one, then swept together until they settle."""
+"""The fit: each layer is fitted alone until it settles, then all layers together."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from deepmf._utils.compile_clock import clock
-from deepmf._utils.messages import SettingError, setting
 from deepmf._utils.threads import single_blas
-from deepmf._utils.warnings import warn
-from deepmf.constraints import Simplex
-from deepmf.core.parameters import check_integer, check_number
-from deepmf.core.quadratic import Array
-from deepmf.core.state import State
+from deepmf.core.quadratic import Array, Quadratic
+from deepmf.core.state import DataSurrogates, State
+from deepmf.core.terms import H
 from deepmf.data.matrix import as_numpy
 from deepmf.data.panels import Panels
 from deepmf.fitting.add_layer import Given, add_layer
-from deepmf.fitting.calibration import Calibration, calibrate
+from deepmf.fitting.calibration import Attributes, Calibration, Settled, alone, joint, settled
 from deepmf.fitting.checkpoint import Checkpoint
+from deepmf.fitting.control import CUT, REASONS, Control
 from deepmf.fitting.extrapolation import Extrapolation
 from deepmf.fitting.history import History, Progress, not_finite
 from deepmf.fitting.interrupt import Interruption
 from deepmf.fitting.problem import Problem, check_against_data
-from deepmf.fitting.records import by_name
+from deepmf.fitting.stop_warnings import warn_of
 from deepmf.fitting.sweep import Sweep
 from deepmf.init import Start, StartError
 from deepmf.losses import Loss, Multilayer
-
-Callback = Callable[[Progress], object]
-"""Called after every sweep; a true return value stops the fit."""
-
-_GRAVITY = ("tol", "max_iter", "max_time", "callback", "interrupted", "diverged")
-
-_CUT = ("max_time", "callback", "interrupted")
-"""Reasons that end not only this run of sweeps but all that would follow."""
-
-_DIVERGED = 1e8
-"""Relative squared error at which a model without a loss of its own is given up."""
-
-
-@dataclass(frozen=True)
-class Control:
-    """When to stop, and how hard to work on one block."""
-
-    max_iter: int = 500
-    tol: float = 1e-4
-    max_time: float | None = None
-    inner_iter: int = 10
-    inner_tol: float = 0.01
-    augment: int = 0
-    """Sweeps of each layer alone before the next one is added."""
-    extrapolate: bool = True
-    """Whether sweeps start ahead of where the last one ended, see `Extrapolation`."""
-    callbacks: Sequence[Callback] | None = None
-
-    def __post_init__(self) -> None:
-        for name, least in (("max_iter", 0), ("inner_iter", 1), ("augment", 0)):
-            check_integer(setting(name), getattr(self, name), least)
-        if not isinstance(self.extrapolate, bool | np.bool_):
-            raise SettingError(
-                f"{setting('extrapolate')} must be True or False, got {self.extrapolate!r}."
-            )
-        for name in ("tol", "inner_tol", "max_time"):
-            if name != "max_time" or self.max_time is not None:
-                check_number(setting(name), getattr(self, name), 0)
-        calls = self.callbacks
-        if calls is not None and not (
-            isinstance(calls, list | tuple) and all(map(callable, calls))
-        ):
-            raise ValueError(f"callbacks must be a function or a list of functions, got {calls!r}.")
 
 
 @dataclass(frozen=True)
@@ -84,49 +39,54 @@ class Fit:
     """Strength of the penalty on H_1."""
     history: History
     stop_reason: str
-    start: int
-    """Which of the starts it came from."""
+    starts: list[int]
+    """Which of the starts each layer came from."""
 
 
 @dataclass(eq=False)
-class _Stage:
+class Stage:
     """A run of sweeps over the same blocks."""
 
-    rows: list[Progress]
     calibration: Calibration
+    rows: list[Progress] = field(default_factory=list)
     reason: str | None = None
     """Why it ended; None while it goes on."""
 
 
-@dataclass(frozen=True)
-class _Moment:
-    """Between two sweeps: everything that decides how the fit goes on."""
+@dataclass(eq=False)
+class Trial:
+    """A layer fitted alone from one of the starts."""
 
     start: int
     state: State
-    sizes: list[float]
-    codes: Any
-    codes_before: Any
-    stages: list[_Stage]
-    momentum: dict[str, Any] | None
-    like: list[Calibration]
-    best: Fit | None
-    best_codes: Any
-    random: Any
+    size: float
+    """||W_l||^2 of its start."""
+    codes: Any = None
+    """H_1 while another trial's is in the panels."""
+    stages: list[Stage] = field(default_factory=list)
+
+
+@dataclass(eq=False)
+class Moment:
+    """Everything that decides how a fit goes on from between two sweeps."""
+
+    state: State = field(default_factory=State)
+    sizes: list[float] = field(default_factory=list)
+    """||W_{l-1}||^2 for each layer, of the basis before as it was when the layer was added."""
+    settled: list[Settled] = field(default_factory=list)
+    trials: list[Trial | None] = field(default_factory=list)
+    """Of the layer that is being added; None where its start has failed."""
+    at: int = 0
+    """The trial whose codes are in the panels."""
+    chosen: list[Trial] = field(default_factory=list)
+    """The trial that each layer came from, without its state and codes."""
+    joint: Stage | None = None
+    codes: Any = None
+    codes_before: Any = None
+    extrapolation: dict[str, Any] | None = None
+    random: Any = None
     """The generator's state."""
-    time: float
-
-
-def _fit(strength: float = 0.0, encoder: Any = None, **parts: Any) -> Fit:
-    """Build a `Fit` from a checkpoint; those of the first version have an encoder."""
-    return Fit(strength=strength if encoder is None else encoder[2], **parts)
-
-
-_RECORDS = {**by_name(_Moment, _Stage, Calibration, History, Progress), "Fit": _fit}
-
-
-class InterruptedWarning(UserWarning):
-    """The fit was interrupted, and its factors are those of the last whole sweep."""
+    time: float = 0.0
 
 
 def fit(
@@ -137,31 +97,24 @@ def fit(
     rng: np.random.Generator,
     checkpoint: Checkpoint | None = None,
 ) -> Fit:
-    """The fit from each start in turn; the one with the lowest objective.
+    """Fit all layers, each from the start that suits it best.
 
-    All are weighted as the first one was when it began, so that their objectives compare. It goes
-    on from the checkpoint where there is one already, and leaves one where it was cut short.
+    A layer is started from each of the starts, fitted alone, and the fit with the lowest objective
+    is kept. It resumes from the checkpoint where there is one already, and leaves one where it was
+    cut short.
     """
     check_against_data(problem, panels)
-    saved: _Moment | None = None if checkpoint is None else checkpoint.load(_RECORDS)
     with Interruption() as interruption:
         run = _Run(panels, problem, control, rng, checkpoint, interruption)
-        best = run.from_each(starts, saved)
-    if panels.codes.H is not run.best_codes:  # another start was fitted after the best one
-        panels.codes.set(run.best_codes)
-    if checkpoint is not None and best.stop_reason not in _CUT:
+        done = run.run(starts)
+    if checkpoint is not None and done.stop_reason not in CUT:
         checkpoint.done()
-    if best.stop_reason == "interrupted":
-        _warn_interrupted(checkpoint)
-    if best.stop_reason == "diverged":
-        _warn_diverged(problem, best)
-    if best.stop_reason == "max_iter" and control.tol > 0 and control.max_iter > 0:
-        _warn_not_converged(problem, control)
-    return best
+    warn_of(done.stop_reason, len(done.history) - 1, problem, control, checkpoint)
+    return done
 
 
 class _Run:
-    """A fit under way: the start it is at and the best one so far, and its clock."""
+    """A fit under way."""
 
     def __init__(
         self,
@@ -174,240 +127,238 @@ class _Run:
     ) -> None:
         self.panels, self.problem, self.control, self.rng = panels, problem, control, rng
         self.checkpoint, self.interruption = checkpoint, interruption
-        self.best: Fit | None = None
-        self.best_codes = panels.codes.H
-        self.like: list[Calibration] = []  # of the first start's stages
-        self.began = clock()
-        self._begin(0)
+        saved: Moment | None = None if checkpoint is None else checkpoint.load(_RECORDS)
+        self.now = saved or Moment(sizes=[panels.norm2])
+        self.began = clock() - self.now.time
+        if saved is not None:
+            self._recall()
 
-    def _begin(self, start: int) -> None:
-        self.start = start
-        self.state = State()
-        self.sizes = [self.panels.norm2]  # ||W_{l-1}^(0)||^2, of each basis as it was first made
-        self.stages: list[_Stage] = []
-        self.memory: dict[str, Any] | None = None  # of the momentum that is to go on
+    @property
+    def joint(self) -> bool:
+        """Whether layers are swept together once each has been fitted alone."""
+        return self.problem.loss.joint and len(self.problem.layers) > 1
 
-    def from_each(self, starts: Sequence[Start | Given], saved: _Moment | None) -> Fit:
-        """The best of the fits from all starts, or from those that a saved moment leaves."""
-        failure: StartError | None = None
-        for number, start in enumerate(starts):
-            if saved is not None and number < saved.start:
-                continue
-            self._begin(number)
-            if saved is not None and number == saved.start:
-                self._recall(saved)
+    def run(self, starts: Sequence[Start | Given]) -> Fit:
+        """Add the layers one by one, then sweep them together."""
+        now, depth = self.now, len(self.problem.layers)
+        given = isinstance(starts[0], Given)
+        settles = self.control.augment is None and not given
+        while now.state.depth < depth:
+            self._add(now.state.depth, starts, settles)
+        if not self.joint:
+            return self._finished([trial.stages[-1] for trial in now.chosen])
+        if now.joint is None:
+            known = now.settled if settles else []
+            fixed = joint(
+                self.panels, now.state, self.problem, self.problem.loss, now.sizes, known
+            )
+            now.joint = Stage(fixed)
+        self._sweep(now.joint, now.state, self.problem.loss, range(depth), self.control.max_iter)
+        return self._finished([now.joint])
+
+    def _add(self, k: int, starts: Sequence[Start | Given], settles: bool) -> None:
+        """Start a layer from each start, fit it alone, and keep the lowest objective.
+
+        Where penalties are measured by the layer's fit without them, that fit comes first. All
+        trials have the penalties of the best one, so that their objectives compare.
+        """
+        now, c = self.now, self.control
+        limit = c.max_iter if settles or not self.joint else c.augment or 0
+        first = limit if settles and self.problem.needs_fit(k, self.panels.shape) else 0
+        trials = self._started(k, starts)
+        none: dict[str, Attributes] = {"H": None, "W": None}
+        for trial in trials:
+            self._alone(trial, 0, alone(k + 1, k, none), first)
+        if len(now.settled) == k:
+            best = self._lowest(trials)
+            now.settled.append(settled(self.panels, best.state, self.problem, k))
+        for trial in trials:
+            self._alone(trial, 1, alone(k + 1, k, now.settled[k].alone), limit)
+        best = self._lowest(trials)
+        if limit and not first:
+            error = settled(self.panels, best.state, self.problem, k).error
+            now.settled[k] = now.settled[k]._replace(error=error)
+        now.sizes.append(float(np.sum(best.state.W[k] ** 2)) if settles else best.size)
+        now.chosen.append(replace(best, state=State(), codes=None))
+        now.state, now.trials, now.at = best.state, [], 0
+
+    def _started(self, k: int, starts: Sequence[Start | Given]) -> list[Trial]:
+        """A trial for each start that works, those of a checkpoint included."""
+        now, failure = self.now, StartError("There is no start to fit from.")
+        for number in range(len(now.trials), len(starts)):
+            if self._cut and any(now.trials):
+                break
+            self._put_away(k)
+            state = State(list(now.state.W), list(now.state.H), now.state.data)
+            trial: Trial | None = None
             try:
-                self._grow(start)
+                add_layer(self.panels, state, self.problem, starts[number], self.rng)
+                trial = Trial(number, state, float(np.sum(state.W[k] ** 2)))
             except StartError as error:
                 failure = error
-                continue
-            self.like = self.like or [stage.calibration for stage in self.stages]
-            done, best = self._finished(), self.best
-            if best is None or not best.history.objective[-1] <= done.history.objective[-1]:
-                self.best = best = done
-                self.best_codes = self.panels.codes.H
-            if done.stop_reason in _CUT:
-                return replace(best, stop_reason=done.stop_reason)
-        if self.best is None:
-            raise failure or StartError("There is no start to fit from.")
-        return self.best
+            now.trials.append(trial)
+            now.at = number
+        trials = [trial for trial in now.trials if trial is not None]
+        if not trials:
+            raise failure
+        return trials
 
-    def _grow(self, start: Start | Given) -> None:
-        """Algorithm 1 (multilayer) or Algorithms 2 and 3 (all layers in turn)."""
-        joint, depth = self.problem.loss.joint, len(self.problem.layers)
-        alone = self.control.augment if joint else self.control.max_iter
-        for k in range(depth):
-            if k == self.state.depth:  # else it was there when the fit was stopped
-                add_layer(self.panels, self.state, self.problem, start, self.rng)
-                self.sizes.append(float(np.sum(self.state.W[k] ** 2)))
-            if not joint or alone:
-                self._sweeps(k, Multilayer(), [k], alone, record=not joint)
-        if joint:
-            number, limit = depth if alone else 0, self.control.max_iter
-            self._sweeps(number, self.problem.loss, range(depth), limit, record=True)
+    def _put_away(self, k: int) -> None:
+        """Keep the codes in the panels with the trial that they belong to."""
+        now = self.now
+        held = now.trials[now.at] if now.trials else None
+        if k == 0 and held is not None:
+            held.codes = self.panels.codes.H
 
-    def _finished(self) -> Fit:
-        joint, state = self.problem.loss.joint, self.state
-        main = self.stages[-1:] if joint else self.stages
-        reasons = [s.reason or "" for s in self.stages if s in main or s.reason in _CUT]
-        return Fit(
-            state,
-            main[0].calibration.weights if joint else np.ones(state.depth),
-            main[0].calibration.strengths_H[0],
-            History.of(main[0].rows) if joint else History.of_stages([s.rows for s in main]),
-            max(reasons, key=_GRAVITY.index),
-            self.start,
-        )
-
-    def _keep(self, momentum: Extrapolation | None) -> None:
-        """Save this moment, between two sweeps."""
-        if self.checkpoint is None:
+    def _hold(self, trial: Trial) -> None:
+        """Let the panels have the codes of a trial."""
+        now = self.now
+        if trial is now.trials[now.at]:
             return
-        codes = self.panels.codes
-        best = None if self.best is None else as_numpy(self.best_codes)
-        self.checkpoint.save(
-            _Moment(
-                start=self.start,
-                state=self.state,
-                sizes=self.sizes,
-                codes=as_numpy(codes.H),
-                codes_before=None if codes.before is None else as_numpy(codes.before),
-                stages=self.stages,
-                momentum=None if momentum is None else momentum.memory(),
-                like=self.like,
-                best=self.best,
-                best_codes=best,
-                random=self.rng.bit_generator.state,
-                time=clock() - self.began,
-            )
-        )
+        self._put_away(trial.state.depth - 1)
+        now.at = next(i for i, other in enumerate(now.trials) if other is trial)
+        if trial.state.depth == 1:
+            self.panels.codes.set(trial.codes)
+            trial.codes = None
 
-    def _recall(self, saved: _Moment) -> None:
-        """Be where the fit was at a saved moment."""
-        self.state, self.sizes, self.stages = saved.state, saved.sizes, saved.stages
-        self.memory, self.like = saved.momentum, saved.like
-        self.rng.bit_generator.state = saved.random
-        self.began = clock() - saved.time
-        if saved.best is not None:
-            self.panels.codes.set(saved.best_codes)
-            self.best, self.best_codes = saved.best, self.panels.codes.H
-        self.panels.codes.set(saved.codes)
-        if saved.codes_before is not None:
-            self.panels.codes.recall(saved.codes_before)
+    def _lowest(self, trials: Sequence[Trial]) -> Trial:
+        """The trial with the lowest objective, with its codes in the panels."""
+        best = min(trials, key=lambda trial: trial.stages[-1].rows[-1].objective)
+        self._hold(best)
+        return best
+
+    def _alone(self, trial: Trial, number: int, fixed: Calibration, limit: int) -> None:
+        """Sweep the last layer of a trial: its first or its second stage."""
+        if number == len(trial.stages):
+            trial.stages.append(Stage(fixed))
+        stage = trial.stages[number]
+        if stage.reason is None:
+            self._hold(trial)
+            k = trial.state.depth - 1
+            loss = Multilayer() if len(self.problem.layers) > 1 else self.problem.loss
+            self._sweep(stage, trial.state, loss, [k], limit)
+
+    @property
+    def _cut(self) -> bool:
+        """Whether a run of sweeps was cut short, so that none follows."""
+        trials = [*self.now.chosen, *(trial for trial in self.now.trials if trial is not None)]
+        return any(stage.reason in CUT for trial in trials for stage in trial.stages)
 
     @single_blas()
-    def _sweeps(
-        self, number: int, loss: Loss, layers: Sequence[int], max_iter: int, record: bool
+    def _sweep(
+        self, stage: Stage, state: State, loss: Loss, layers: Sequence[int], max_iter: int
     ) -> None:
-        """Sweep some layers until one of the stopping rules applies: the start's next stage.
-
-        A stage that was under way at a saved moment goes on; one that had ended stays as it is.
-        """
-        c, goes_on = self.control, number < len(self.stages)
-        if goes_on and self.stages[number].reason is not None:
-            return
-        if goes_on:
-            calibration = self.stages[number].calibration
-        elif self.like:
-            calibration = self.like[number]
-        else:
-            calibration = calibrate(self.panels, self.state, self.problem, loss, self.sizes)
+        """Sweep some layers until one of the stopping rules applies."""
+        c, rows = self.control, stage.rows
         sweep = Sweep(
             self.panels,
-            self.state,
+            state,
             self.problem,
             loss,
-            calibration,
+            stage.calibration,
             layers,
             c.inner_iter,
             c.inner_tol,
         )
-        cut = any(stage.reason in _CUT for stage in self.stages)
-        if not goes_on:
-            self.stages.append(_Stage([], calibration))
-            self._measure(sweep, self.stages[number].rows)
-        stage, rows = self.stages[number], self.stages[number].rows
+        if not rows:
+            self._measure(sweep, rows)
         # Only a loss that sweeps decrease can tell of success, and multiplicative steps would
         # never leave the zeros that a step ahead makes.
         pays = c.extrapolate and loss.consistent and not self.problem.solver.keeps_zeros
-        momentum = Extrapolation(sweep) if pays else None
-        if momentum is not None and self.memory is not None:
-            momentum.recall(self.memory)
-        self.memory = None
-        for _ in range(len(rows) - 1, 0 if cut else max_iter):
+        ahead = Extrapolation(sweep) if pays else None
+        if ahead is not None and self.now.extrapolation is not None:
+            ahead.recall(self.now.extrapolation)
+        self.now.extrapolation = None
+        for _ in range(len(rows) - 1, 0 if self._cut else max_iter):
             if self.checkpoint is not None and self.checkpoint.due:
-                self._keep(momentum)
-            (momentum or sweep).run()
+                self._save(ahead)
+            (ahead or sweep).run()
             fit_term = self._measure(sweep, rows)
-            taken = momentum is None or rows[-1].objective <= rows[-2].objective
+            taken = ahead is None or rows[-1].objective <= rows[-2].objective
             if not taken:
                 rows[-1] = replace(rows[-2], sweep=rows[-1].sweep, time=rows[-1].time)
-            if momentum is not None:
-                (momentum.succeeded if taken else momentum.failed)()
-            stopped = self._stop_reason(rows, fit_term, loss.consistent, record, taken)
-            if stopped is not None:
-                if stopped in _CUT:
-                    self._keep(momentum)
-                stage.reason = stopped
+            if ahead is not None:
+                (ahead.succeeded if taken else ahead.failed)()
+            reason = c.reason(rows, fit_term, loss.consistent, taken)
+            if reason != "callback" and self.interruption.asked():
+                reason = "interrupted"
+            if reason is not None:
+                if reason in CUT:
+                    self._save(ahead)
+                stage.reason = reason
                 return
         stage.reason = "max_iter"
 
     def _measure(self, sweep: Sweep, rows: list[Progress]) -> float:
-        alone = len(sweep.layers) < len(self.problem.layers)
+        """Append the errors and the objective as they are now; return the loss alone."""
+        state = sweep.state
+        layer = sweep.layers[0] + 1 if len(sweep.layers) < len(self.problem.layers) else None
         errors = sweep.measure()
         objective = sweep.objective(errors)
         # An extrapolated sweep is undone; updates that share no loss may diverge.
         excused = sweep.ahead or (rows and not sweep.loss.consistent)
         if not np.isfinite(objective) and not excused:
-            raise not_finite(objective, len(rows), sweep.layers[0] + 1 if alone else None)
+            raise not_finite(objective, len(rows), layer)
         rows.append(
             Progress(
                 sweep=len(rows),
                 objective=objective,
-                layer_errors=errors.layer / self.sizes[: self.state.depth],
+                layer_errors=errors.layer / self.now.sizes[: state.depth],
                 data_errors=errors.data / self.panels.norm2,
                 time=clock() - self.began,
-                layer=sweep.layers[0] + 1 if alone else None,
+                layer=layer,
             )
         )
         return sweep.fit_term(errors)
 
-    def _stop_reason(
-        self, rows: list[Progress], fit_term: float, consistent: bool, record: bool, taken: bool
-    ) -> str | None:
-        c, now = self.control, rows[-1]
-        decrease = rows[-2].objective - now.objective
-        if record and [call for call in c.callbacks or () if call(now)]:
-            return "callback"
-        if self.interruption.asked():
-            return "interrupted"
-        if not consistent and not max(now.layer_errors.max(), now.data_errors.max()) < _DIVERGED:
-            return "diverged"
-        if c.max_time is not None and now.time >= c.max_time:
-            return "max_time"
-        if taken and c.tol > 0 and (decrease if consistent else abs(decrease)) <= c.tol * fit_term:
-            return "tol"
-        return None
+    def _finished(self, main: Sequence[Stage]) -> Fit:
+        now = self.now
+        cut = [stage for trial in now.chosen for stage in trial.stages if stage.reason in CUT]
+        reasons = [stage.reason or "" for stage in (*main, *cut)]
+        rows = [stage.rows for stage in main]
+        fixed = main[0].calibration
+        return Fit(
+            now.state,
+            fixed.weights if self.joint else np.ones(now.state.depth),
+            fixed.strength(self.problem, H(0)),
+            History.of(rows[0]) if self.joint else History.of_stages(rows),
+            max(reasons, key=REASONS.index),
+            [trial.start for trial in now.chosen],
+        )
+
+    def _save(self, ahead: Extrapolation | None) -> None:
+        """Write a checkpoint, between two sweeps."""
+        if self.checkpoint is None:
+            return
+        codes = self.panels.codes
+        self.checkpoint.save(
+            replace(
+                self.now,
+                trials=[t and replace(t, codes=as_numpy(t.codes)) for t in self.now.trials],
+                codes=as_numpy(codes.H),
+                codes_before=None if codes.before is None else as_numpy(codes.before),
+                extrapolation=None if ahead is None else ahead.memory(),
+                random=self.rng.bit_generator.state,
+                time=clock() - self.began,
+            )
+        )
+
+    def _recall(self) -> None:
+        """Restore what a checkpoint has of the panels and of the generator."""
+        saved = self.now
+        self.rng.bit_generator.state = saved.random
+        self.panels.codes.set(saved.codes)
+        if saved.codes_before is not None:
+            self.panels.codes.recall(saved.codes_before)
 
 
-def _warn_interrupted(checkpoint: Checkpoint | None) -> None:
-    way = (
-        "Give factorize a checkpoint to be able to go on the next time."
-        if checkpoint is None
-        else f"The same call goes on from the checkpoint {str(checkpoint.path)!r}."
-    )
-    warn(
-        f"The fit was interrupted: these are the factors of its last whole sweep. {way}",
-        InterruptedWarning,
-    )
+def _quadratic(terms: list[Any], C: Array, const: float) -> Quadratic:
+    """A quadratic from a checkpoint, whose tuples have become lists."""
+    return Quadratic(tuple((A, B) for A, B in terms), C, const)
 
 
-def _warn_diverged(problem: Problem, best: Fit) -> None:
-    from sklearn.exceptions import ConvergenceWarning  # imported late: scikit-learn loads slowly
-
-    warn(
-        f"The fit diverged after {len(best.history) - 1} sweeps, and its factors mean nothing: the "
-        f"updates of {problem.loss!r} share no loss that each of them decreases. Use "
-        f"model='layer-centric' or 'data-centric', another init, or fewer layers.",
-        ConvergenceWarning,
-    )
-
-
-def _warn_not_converged(problem: Problem, control: Control) -> None:
-    from sklearn.exceptions import ConvergenceWarning  # imported late: scikit-learn loads slowly
-
-    free = not any(layer.constraint_W.bounded for layer in problem.layers)
-    possible = problem.solver.objection(Simplex()) is None
-    drift = (
-        f" The layer-centric loss keeps falling as W shrinks and H grows: "
-        f"{setting(constraint_W='simplex')} fixes the scale."
-        if free and possible and problem.loss.name == "layer-centric" and len(problem.layers) > 1
-        else ""
-    )
-    warn(
-        f"The fit used all of {setting(max_iter=control.max_iter)} sweeps before the decrease per "
-        f"sweep fell below {setting(tol=control.tol)} of the loss. Raise {setting('max_iter')} or "
-        f"{setting('tol')}, or set {setting(tol=0)} to ask for exactly {setting('max_iter')} "
-        f"sweeps.{drift}",
-        ConvergenceWarning,
-    )
+_RECORDS: dict[str, Callable[..., Any]] = {
+    **{record.__name__: record for record in (Moment, Trial, Stage, Calibration, Settled)},
+    **{record.__name__: record for record in (Progress, State, DataSurrogates)},
+    "Quadratic": _quadratic,
+}

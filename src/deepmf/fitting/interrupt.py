@@ -1,4 +1,4 @@
-"""Ctrl-C that waits for a good moment."""
+"""Deferred Ctrl-C: the current sweep is finished first."""
 
 from __future__ import annotations
 
@@ -6,6 +6,10 @@ import signal
 import threading
 from types import FrameType
 from typing import Any, Self
+
+
+class InterruptedWarning(UserWarning):
+    """The fit was interrupted, and its factors are those of the last whole sweep."""
 
 
 class Interruption:

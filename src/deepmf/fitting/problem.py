@@ -57,6 +57,17 @@ class Problem:
         first = self.layers[0]
         return first.constraint_W.nonnegative and first.constraint_H.nonnegative
 
+    def overfitted(self, k: int, shape: tuple[int, int]) -> bool:
+        """Whether a layer has as many components as its data have features or samples."""
+        samples = self.layers[k - 1].rank if k else shape[1]
+        return self.layers[k].rank >= min(shape[0], samples)
+
+    def needs_fit(self, k: int, shape: tuple[int, int]) -> bool:
+        """Whether the penalties of a layer are measured by its fit without them."""
+        layer = self.layers[k]
+        penalties = (layer.regularizer_W, layer.regularizer_H)
+        return not self.overfitted(k, shape) and any(p and p.needs_fit for p in penalties)
+
     def spec(self) -> dict[str, Any]:
         """Everything by name, as plain data for files."""
 

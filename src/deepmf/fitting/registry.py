@@ -78,7 +78,7 @@ def resolve(kind: str, given: object, custom: Sequence[type[Parametrized]] = ())
     if isinstance(given, base):
         return given
     names = known(kind, custom)
-    params: Mapping[str, Any] = {}
+    params: dict[str, Any] = {}
     name = given
     if isinstance(given, Mapping):
         params = {k: v for k, v in given.items() if k != "name"}
@@ -87,7 +87,7 @@ def resolve(kind: str, given: object, custom: Sequence[type[Parametrized]] = ())
             params = {**params, "constraint": resolve("constraint", params["constraint"], custom)}
     if isinstance(name, str) and name in names:
         try:
-            return names[name](**params)
+            return names[name].from_spec(params)
         except TypeError:
             allowed = ", ".join(names[name].parameter_names()) or "none"
             if not params:

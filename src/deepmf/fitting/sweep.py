@@ -14,6 +14,7 @@ from deepmf.fitting.calibration import Calibration, penalty_value
 from deepmf.fitting.errors import Errors, measure
 from deepmf.fitting.problem import Problem
 from deepmf.losses import Loss
+from deepmf.regularizers import Regularizer
 
 
 class Sweep:
@@ -59,6 +60,16 @@ class Sweep:
         """The factors in the order of their updates."""
 
     @cached_property
+    def penalties(self) -> dict[Factor, tuple[float, Regularizer]]:
+        """Strength and penalty of the factors that have one, in absolute terms."""
+        known = {factor: self.calibration.penalty(self.problem, factor) for factor in self.blocks}
+        return {
+            factor: (self.calibration.strength(self.problem, factor), penalty)
+            for factor, penalty in known.items()
+            if penalty is not None
+        }
+
+    @cached_property
     def model(self) -> Model:
         """The terms of each block."""
         return self.loss.model(self.state.depth, self.calibration.weights, self.layers)
@@ -75,21 +86,17 @@ class Sweep:
             s.data = self.panels.update(self.coding(), solver, self.inner_iter, self.inner_tol)
             return
         q = self.model.block(s, factor)
-        constraint, penalty = self.problem.layers[factor.layer].of(factor.kind)
-        if penalty is not None:
-            q = q + self.calibration.strength(factor) * penalty.majorize(s[factor])
+        constraint, _ = self.problem.layers[factor.layer].of(factor.kind)
+        if factor in self.penalties:
+            strength, penalty = self.penalties[factor]
+            q = q + strength * penalty.majorize(s[factor])
         s[factor] = solver.improve(q, constraint, s[factor], self.inner_iter, self.inner_tol)
 
     def coding(self) -> Coding:
         """H_1's problem at the current state."""
-        first = self.problem.layers[0]
-        return Coding(
-            self.model.bases(self.state),
-            first.constraint_H,
-            first.regularizer_H,
-            self.calibration.strengths_H[0],
-            self.ahead,
-        )
+        strength, penalty = self.penalties.get(H(0), (0.0, None))
+        constraint = self.problem.layers[0].constraint_H
+        return Coding(self.model.bases(self.state), constraint, penalty, strength, self.ahead)
 
     def measure(self) -> Errors:
         """Errors of all layers, and the values of the model's terms."""
@@ -102,7 +109,7 @@ class Sweep:
     def objective(self, errors: Errors) -> float:
         """The loss plus the penalties of the layers being updated."""
         penalties = sum(
-            self.calibration.strength(factor) * penalty_value(self.state, self.problem, factor)
-            for factor in self.blocks
+            strength * penalty_value(self.state, factor, penalty)
+            for factor, (strength, penalty) in self.penalties.items()
         )
         return self.fit_term(errors) + penalties

@@ -10,7 +10,7 @@ from typing import Any
 from deepmf._factorize import factorize
 from deepmf.core.quadratic import Array
 from deepmf.factorization import Factorization
-from deepmf.fitting.fit import Callback
+from deepmf.fitting.control import Callback
 from deepmf.losses import LayerCentric, Loss
 from deepmf.solvers import FastProjectedGradient
 

@@ -103,13 +103,13 @@ def _own_scene(source: Source) -> Scene:
 def setting(ranks: tuple[int, ...], sweeps: int) -> Setting:
     """The paper's: hierarchical clustering, 50 of the sweeps to augment it, kappa-tilde 1e-2."""
     augment = min(50, sweeps // 2)
-    return Setting(ranks, sweeps, "hierarchical", augment, regularizer_W=MinVolume(1e-2))
+    return Setting(ranks, sweeps, "hierarchical", augment, regularizer_W=MinVolume(1e-2, "paper"))
 
 
 def improved_setting(ranks: tuple[int, ...], sweeps: int) -> Setting:
     """Three starts under the same weights, lowest objective kept; kappa-tilde 10."""
     starts = ["hierarchical", "snpa", "nndsvd"]
-    return replace(setting(ranks, sweeps), init=starts, regularizer_W=MinVolume(10.0))
+    return replace(setting(ranks, sweeps), init=starts, regularizer_W=MinVolume(10.0, "paper"))
 
 
 class Fits(NamedTuple):

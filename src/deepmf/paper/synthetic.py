@@ -52,7 +52,7 @@ def setting(variant: str, noise: float, sweeps: int) -> Setting:
     common = {"ranks": (6, 3), "sweeps": sweeps, "init": "snpa", "allow_negative": True}
     if variant == "min-volume":
         kappa = (1e-3, 1e-2) if noise < 0.1 else (1e-2, 1e-1)
-        return Setting(**common, regularizer_W=[MinVolume(k) for k in kappa])  # type: ignore[arg-type]
+        return Setting(**common, regularizer_W=[MinVolume(k, "paper") for k in kappa])  # type: ignore[arg-type]
     sparse = [Nonnegative(), GroupedSparse(1 / 3)]
     return Setting(**common, constraint_W=sparse, constraint_H=sparse)  # type: ignore[arg-type]
 
@@ -63,7 +63,7 @@ def improved_setting(noise: float, sweeps: int) -> Setting:
     The volume must be strong enough to tell a good optimum from one that merely fits.
     """
     s = setting("min-volume", noise, sweeps)
-    stronger = [MinVolume(100 * r.weight) for r in s.regularizer_W]  # type: ignore[attr-defined]
+    stronger = [MinVolume(100 * r.weight, "paper") for r in s.regularizer_W]  # type: ignore[attr-defined]
     return replace(s, init=["snpa", "hierarchical", "random", "random"], regularizer_W=stronger)
 
 

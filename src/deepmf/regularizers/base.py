@@ -1,18 +1,56 @@
-"""What a regulariser is."""
+"""The interface of regularizers."""
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Callable
+from copy import copy
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar, Self
+
+import numpy as np
 
 from deepmf.constraints.base import Constraint
 from deepmf.core.parameters import Parametrized, check_number
 from deepmf.core.quadratic import Array, Quadratic
 
 
-class Regularizer(Parametrized):
-    """A penalty ``strength * value(M)`` on one factor, handled through quadratics above it.
+@dataclass(frozen=True)
+class LayerFit:
+    """A layer's fit without penalties, by which relative weights are measured."""
 
-    A subclass needs ``value`` and ``majorize``. This is a complete regulariser, smooth spectra::
+    M: Array | None
+    """The factor that the penalty is on; None for H_1, which stays on the data side."""
+    value: float
+    """The penalty's value at it."""
+    error: float
+    """1/2 ||R||^2, with the layer's residual R."""
+    residual: Callable[[], Array] = lambda: np.ones((1, 1))
+    """Some columns of R, or all of them."""
+    overfitted: bool = False
+    """Whether the layer has as many components as features, so that R says nothing."""
+
+    @cached_property
+    def dimension(self) -> float:
+        """The effective dimension of the residual, see `effective_dimension`."""
+        return effective_dimension(self.residual())
+
+
+def effective_dimension(R: Array) -> float:
+    """``tr(R R')^2 / ||R R'||_F^2``: in how many directions of similar size a residual varies.
+
+    About m for white noise, and far less where the errors of different features go together.
+    """
+    R = R.astype(np.float64, copy=False)  # in float32 small residuals would lose their squares
+    gram = R @ R.T if len(R) <= R.shape[1] else R.T @ R
+    squares = float(np.sum(gram * gram))
+    return float(np.trace(gram)) ** 2 / squares if squares > 0 else 1.0
+
+
+class Regularizer(Parametrized):
+    """A penalty ``weight * value(M)`` on one factor, handled through quadratics above it.
+
+    A subclass needs ``value`` and ``majorize``. This is a complete regularizer, smooth spectra::
 
         class Smooth(Regularizer):
             def value(self, M):
@@ -29,13 +67,13 @@ class Regularizer(Parametrized):
     weight : float
         Strength of the penalty.
     relative : bool
-        If true (default), ``weight`` is measured against the layer's own error at the start, so
-        that it does not depend on the data's units: ``strength = weight * error / |value|``. If
-        false, ``weight`` is the strength itself.
+        If true (default), ``weight`` is measured against the error of the layer's own fit without
+        penalties, so that it does not depend on the data's units: the penalty is multiplied by
+        ``weight * error / |value|``. If false, by ``weight`` itself.
     """
 
     separable: ClassVar[bool] = False
-    """Whether value and majoriser are sums over columns; only such penalties can act on H_1."""
+    """Whether value and majorizer are sums over columns; only such penalties can act on H_1."""
 
     natural_set: ClassVar[Constraint | None] = None
     """The constraint a factor with this penalty gets when the user names none."""
@@ -53,11 +91,22 @@ class Regularizer(Parametrized):
         """A quadratic q with q(Z) - q(M) >= value(Z) - value(M) for all feasible Z."""
         raise NotImplementedError(f"{type(self).__name__} needs a method majorize(M).")
 
-    def strength(self, value: float, error: float) -> float:
-        """Factor in front of ``value``, from the value and the layer's error at the start."""
+    @property
+    def needs_fit(self) -> bool:
+        """Whether `absolute` needs the layer's fit without penalties, and not just its start."""
+        return self.relative
+
+    def absolute(self, fit: LayerFit) -> dict[str, Any]:
+        """The attributes of this penalty in absolute terms, fixed for the rest of the fit."""
         if not self.relative:
-            return self.weight
-        return self.weight * error / abs(value) if value else 0.0
+            return {"weight": self.weight}
+        return {"weight": self.weight * fit.error / abs(fit.value) if fit.value else 0.0}
+
+    def having(self, attributes: dict[str, Any]) -> Self:
+        """A copy with the attributes that `absolute` gave."""
+        fixed = copy(self)
+        vars(fixed).update(attributes)
+        return fixed
 
     def objection(self, own: Constraint, partner: Constraint) -> str | None:
         """Why the penalty cannot work with these constraints on its factor and on the partner."""

@@ -23,7 +23,8 @@ from deepmf.data.validation import is_sparse
 from deepmf.datasets import catalogue
 from deepmf.factorization import Factorization
 from deepmf.fitting.checkpoint import Checkpoint
-from deepmf.fitting.fit import Callback, InterruptedWarning
+from deepmf.fitting.control import Callback
+from deepmf.fitting.interrupt import InterruptedWarning
 from deepmf.fitting.problem import build_problem
 from deepmf.io import read
 from deepmf.io.truth import read_truth

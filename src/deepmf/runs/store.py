@@ -114,7 +114,7 @@ def summarize(run: Run) -> dict[str, Any]:
         "model": f.problem.loss.name,
         "sweeps": f.n_iter,
         "stop_reason": f.stop_reason,
-        "start": f.start,
+        "starts": f.starts,
         "objective": _finite(last.objective[-1]),
         "layers": layers,
         "notes": list(run.notes),

@@ -17,6 +17,7 @@ from deepmf.core.datafit import SquaredError
 from deepmf.core.quadratic import Array, Quadratic
 from deepmf.core.state import DataSurrogates
 from deepmf.core.terms import DataTerm
+from deepmf.data.matrix import as_numpy
 from deepmf.data.panels.codes import Codes
 from deepmf.regularizers.base import Regularizer
 from deepmf.solvers import FastProjectedGradient, Solver
@@ -213,6 +214,11 @@ class Panels(ABC):
     @abstractmethod
     def columns(self, index: Sequence[int] | NDArray[np.intp]) -> Array:
         """Some columns of X, in float64."""
+
+    def residuals(self, index: NDArray[np.intp], B: Array) -> Array:
+        """Some columns of X - B H_1, in float64."""
+        H = as_numpy(self.codes.H[:, index])
+        return self.columns(index) - B @ H.astype(np.float64, copy=False)
 
     @abstractmethod
     def dot(self, G: Array, index: NDArray[np.intp] | None = None) -> Array:

@@ -95,6 +95,11 @@ class ObservedPanels(DensePanels):
         parts = in_threads(task, self._slices(self._task_width(len(self.codes.H))))
         return np.sum(list(parts), axis=0)
 
+    def residuals(self, index: NDArray[np.intp], B: Array) -> Array:
+        """See `Panels.residuals`: V (X - B H_1)."""
+        P = self.X.seen_some(np.asarray(index, dtype=np.intp))
+        return P.rest(B.astype(self.dtype), self.codes.H[:, index])[1].astype(np.float64)
+
     def code(self, coding: Coding, max_iter: int, tol: float) -> None:
         """See `Panels.code`: each column's own problem, over what is observed of it.
 

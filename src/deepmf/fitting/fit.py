@@ -175,7 +175,7 @@ class _Run:
         for trial in trials:
             self._alone(trial, 1, alone(k + 1, k, now.settled[k].alone), limit)
         best = self._lowest(trials)
-        if limit and not first:
+        if limit and not first and not self.problem.overfitted(k, self.panels.shape):
             error = settled(self.panels, best.state, self.problem, k).error
             now.settled[k] = now.settled[k]._replace(error=error)
         now.sizes.append(float(np.sum(best.state.W[k] ** 2)) if settles else best.size)

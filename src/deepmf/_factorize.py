@@ -35,6 +35,7 @@ def factorize(
     constraint_H: object = None,
     regularizer_W: object = None,
     regularizer_H: object = None,
+    hierarchy: object = "components",
     init: object = None,
     augment: int | None = None,
     solver: object = "fpgm",
@@ -169,7 +170,7 @@ def factorize(
     data = check_matrix(data, sparse_ok=True, device=device, weights=weights)
     check_seen(data)
     problem = build_problem(
-        ranks, model, constraint_W, constraint_H, regularizer_W, regularizer_H, solver
+        ranks, model, constraint_W, constraint_H, regularizer_W, regularizer_H, solver, hierarchy
     )
     control = Control(
         max_iter=max_iter,
@@ -227,10 +228,12 @@ def _starts(init: object, problem: Problem, panels: Panels) -> list[Start | Give
 
 
 def _result(done: Fit, panels: Panels, problem: Problem, layout: Layout) -> Factorization:
-    s = done.state
+    s, codes = done.state, panels.codes.H
+    H = [codes[s.rows(k)] for k in range(s.depth)] if s.over_codes else [codes, *s.H[1:]]
     return Factorization(
         W=[panels.own(W) for W in s.W],
-        H=[panels.own(H) for H in (panels.codes.H, *s.H[1:])],
+        H=[panels.own(M) for M in H],
+        scales=s.scales,
         history=done.history,
         stop_reason=done.stop_reason,
         starts=done.starts,

@@ -6,7 +6,7 @@ import json
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import cached_property, partial, reduce
 from numbers import Integral
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from deepmf._utils.threads import single_blas
 from deepmf.core.parameters import Parametrized, check_integer
 from deepmf.core.quadratic import Array
 from deepmf.core.state import State
-from deepmf.core.terms import DataTerm
+from deepmf.core.terms import Model
 from deepmf.data.dataset import Dataset
 from deepmf.data.layout import Layout
 from deepmf.data.matrix import Foreign, as_foreign, as_numpy
@@ -30,6 +30,7 @@ from deepmf.fitting.problem import Problem, problem_from_spec
 from deepmf.fitting.registry import UnknownNameError
 from deepmf.hierarchy.names import feature_names, layer_names, top_rows
 from deepmf.hierarchy.tree import draw_tree
+from deepmf.losses import LayerCentric
 from deepmf.metrics import links
 from deepmf.unmixing import LayerView
 
@@ -74,6 +75,13 @@ class Factorization:
     strength: float = 0.0
     """Strength of the penalty on H_1, with which new data are coded."""
     layout: Layout = field(default_factory=Layout)
+    scales: list[Array] = field(default_factory=list)
+    """For depth over codes, by what H_1, ..., H_{L-1} are divided before the next layer."""
+
+    @property
+    def over_codes(self) -> bool:
+        """Whether layer l factors the codes H_{l-1}, and not the components W_{l-1}."""
+        return self.problem.over_codes and self.depth > 1
 
     @property
     def depth(self) -> int:
@@ -91,7 +99,7 @@ class Factorization:
         return len(self.history) - 1
 
     def basis(self, layer: int) -> Any:
-        """W_l, the layer's components as columns.
+        """The layer's components as columns: W_l, or W_1 Z_2 ... Z_l for depth over codes.
 
         Parameters
         ----------
@@ -103,10 +111,15 @@ class Factorization:
         array, m x r_l
             Of the kind of the data.
         """
-        return self.W[self._index(layer)]
+        k = self._index(layer)
+        if not self.over_codes:
+            return self.W[k]
+        return reduce(lambda B, Z: B @ Z, self.W[1 : k + 1], self.W[0])
 
     def codes(self, layer: int) -> Any:
-        """H_l ... H_1: how much of each of the layer's components every data point holds.
+        """How much of each of the layer's components every data point holds.
+
+        H_l ... H_1, or H_l itself for depth over codes.
 
         Parameters
         ----------
@@ -118,7 +131,8 @@ class Factorization:
         array, r_l x n
             Of the kind of the data.
         """
-        return _chain(self.H[1 : self._index(layer) + 1], self.H[0])
+        k = self._index(layer)
+        return self.H[k] if self.over_codes else _chain(self.H[1 : k + 1], self.H[0])
 
     def view(self, layer: int) -> LayerView:
         """Fractions, spectra and codes of a layer, each computed once.
@@ -137,7 +151,8 @@ class Factorization:
         """
         k = self._index(layer)
         if k not in self._views:
-            W, H = as_numpy(self.W[k]), [as_numpy(M) for M in self.H[: k + 1]]
+            H = [self.codes(k + 1)] if self.over_codes else self.H[: k + 1]
+            W, H = as_numpy(self.basis(k + 1)), [as_numpy(M) for M in H]
             self._views[k] = LayerView(k + 1, W, H, self.layout)
         return self._views[k]
 
@@ -147,6 +162,9 @@ class Factorization:
 
     def links(self, layer: int = -1) -> Array:
         """Share of each component of a layer in those of the layer before, from H_l.
+
+        For depth over codes, from Z_l: a component's codes are ``Z_l`` times those of this layer,
+        and each of these has a share in their sum over all samples.
 
         Parameters
         ----------
@@ -160,7 +178,10 @@ class Factorization:
         """
         if self._index(layer) == 0:
             raise ValueError("Layer 1 links components to data points: these are its codes.")
-        return links(as_numpy(self.H[self._index(layer)]))
+        k = self._index(layer)
+        if self.over_codes:
+            return links((as_numpy(self.W[k]) * as_numpy(self.H[k]).sum(axis=1)).T)
+        return links(as_numpy(self.H[k]))
 
     def reconstruct(self, layer: int) -> Any:
         """W_l H_l ... H_1, the layer's approximation of X.
@@ -205,17 +226,19 @@ class Factorization:
         array, r_l x k
             Codes, in the kind that X is.
         """
-        lifts = self._lifts(layer)
         X = X.X if isinstance(X, Dataset) else X
         data = as_foreign(X)
         if isinstance(data, Foreign) and data.lazy and weights is None:
             self._check_rows(data.checked("X").shape[0])
             check_whole(data, self.problem.layers[0].constraint_H.inner)
-            encode = replace(self, H=[np.empty((self.ranks[0], 0)), *self.H[1:]]).encode
+            encode = replace(self, H=self._without_codes()).encode
             rank = self.ranks[self._index(layer)]
             return data.by_columns(partial(encode, layer=layer, device=device), rank)
         panels = self._coded(X, device, weights)
-        return _chain([panels.own(M) for M in lifts], panels.own(panels.codes.H))
+        codes = panels.own(panels.codes.H)
+        if self.over_codes:
+            return codes[self._state().rows(self._index(layer))]
+        return _chain([panels.own(M) for M in self._lifts(layer)], codes)
 
     def squared_error(
         self, X: Any, layer: int = 1, device: Any = None, weights: Any = None
@@ -232,7 +255,7 @@ class Factorization:
         float
             0 where the layer's components make up X exactly.
         """
-        B = as_numpy(self.basis(layer)) @ _chain(self._lifts(layer), np.eye(self.ranks[0]))
+        B = self._state().basis(self._index(layer))
         with self._coded(X, device, weights) as panels:
             return float(panels.residuals2([B])[0])
 
@@ -249,7 +272,9 @@ class Factorization:
         Factorization
             With those rows of each W, and without a layout.
         """
-        return replace(self, W=[as_numpy(M)[rows] for M in self.W], layout=Layout())
+        W = [as_numpy(M) for M in self.W]
+        W = [W[0][rows], *W[1:]] if self.over_codes else [M[rows] for M in W]
+        return replace(self, W=W, layout=Layout())
 
     def numpy(self) -> Factorization:
         """The same with NumPy's arrays, where the data were of another library or on a device.
@@ -264,23 +289,41 @@ class Factorization:
 
     def _coded(self, X: Any, device: Any, weights: Any) -> Panels:
         """New data with their codes in the first layer."""
-        first = self.problem.layers[0]
         X = X.X if isinstance(X, Dataset) else X
         data = check_matrix(X, sparse_ok=True, device=device, weights=weights)
         check_seen(check_scale(data, zero_ok=True), rows=False)
         self._check_rows(data.shape[0])
-        constraint = first.constraint_H.inner  # codes that a fit holds are of its own data alone
+        constraint = self.problem.codes_constraint.inner  # held codes are those of the fit's data
         panels = as_panels(data, None if constraint.separable else data.shape[1])
-        coding = Coding(self._terms(), constraint, first.regularizer_H, self.strength)
+        s, model = self._state(), self._model()
+        penalty = self.problem.layers[0].regularizer_H
+        coding = Coding(
+            model.bases(s), constraint, penalty, self.strength, coupling=model.coupling(s)
+        )
         with single_blas():
             panels.code(coding, _ENCODE_ITER, _ENCODE_TOL)
         return panels
 
-    def _terms(self) -> tuple[DataTerm, ...]:
-        """The data terms of the model's own update of H_1."""
-        W, H = ([as_numpy(M).astype(np.float64) for M in M_l] for M_l in (self.W, self.H[1:]))
-        state = State(W, [np.empty((self.ranks[0], 0)), *H])
-        return self.problem.loss.model(self.depth, self.weights, [0]).bases(state)
+    def _state(self) -> State:
+        """The small side of the fit."""
+        W = [as_numpy(M).astype(np.float64) for M in self.W]
+        none: list[Array] = [np.empty((rank, 0)) for rank in self.ranks]
+        if self.over_codes:
+            return State(W, none, scales=self.scales)
+        return State(W, [none[0], *(as_numpy(M).astype(np.float64) for M in self.H[1:])])
+
+    def _model(self) -> Model:
+        """The terms of the model's own update of the codes."""
+        if self.over_codes:
+            loss = self.problem.loss if self.problem.loss.joint else LayerCentric()
+            return loss.model_over_codes(self.depth, self.weights)
+        return self.problem.loss.model(self.depth, self.weights, [0])
+
+    def _without_codes(self) -> list[Any]:
+        """H without those factors that have a column for each sample."""
+        dtype = as_numpy(self.W[0]).dtype
+        none = [np.empty((rank, 0), dtype) for rank in self.ranks]
+        return none if self.over_codes else [none[0], *self.H[1:]]
 
     def _check_rows(self, rows: int) -> None:
         fitted = self.W[0].shape[0]
@@ -303,9 +346,8 @@ class Factorization:
             The file that was written.
         """
         if not codes:
-            none = np.empty((self.ranks[0], 0), as_numpy(self.W[0]).dtype)
             layout = self.layout.of_samples(None)
-            return replace(self, H=[none, *self.H[1:]], layout=layout).save(path)
+            return replace(self, H=self._without_codes(), layout=layout).save(path)
         target = Path(path)
         if target.suffix != ".npz":
             target = target.with_name(target.name + ".npz")
@@ -314,6 +356,7 @@ class Factorization:
         arrays |= {f"H{k}": M for k, M in enumerate(plain.H, start=1)}
         arrays |= {f"history_{name}": a for name, a in self.history.to_dict().items()}
         arrays["weights"] = self.weights
+        arrays |= {f"scales_{k}": M for k, M in enumerate(self.scales, start=1)}
         arrays |= {f"layout_{name}": a for name, a in self.layout.to_arrays().items()}
         meta = {
             "format": _FORMAT,
@@ -358,7 +401,8 @@ class Factorization:
             starts = [int(i) for i in meta.get("starts") or [meta["start"]] * meta["depth"]]
             problem = problem_from_spec(meta["settings"], custom)
             strength = float(meta["strength"])
-            f = cls(W, H, history, stop_reason, weights, problem, starts, strength, layout)
+            scales = list(_family(arrays, "scales_").values())
+            f = cls(W, H, history, stop_reason, weights, problem, starts, strength, layout, scales)
             _check_parts(f)
         except FileNotFoundError:
             raise FileNotFoundError(f"There is no file {os.fspath(path)!r}.") from None
@@ -420,7 +464,8 @@ class Factorization:
         words = [[""] * rank for rank in self.ranks]
         if features is not None or self.layout.features is not None:
             rows = feature_names(self.layout, len(self.W[0]), features)
-            tops = [top_rows(as_numpy(W), rows, top) for W in self.W]
+            bases = [as_numpy(self.basis(k)) for k in range(1, self.depth + 1)]
+            tops = [top_rows(W, rows, top) for W in bases]
             words = [[", ".join(word for word, _ in column) for column in W] for W in tops]
         return draw_tree([self.links(k) for k in range(2, self.depth + 1)], names, words)
 
@@ -454,17 +499,22 @@ def _chain(factors: Sequence[Any], H: Any) -> Any:
 def _check_parts(f: Factorization) -> None:
     """Refuse arrays of a file that do not fit each other."""
     (m, _), (_, n) = f.W[0].shape, f.H[0].shape
-    widths = [n, *f.problem.ranks]
+    ranks = f.problem.ranks
+    tall = [m, *ranks] if f.over_codes else [m] * f.depth
+    wide = [n] * f.depth if f.over_codes else [n, *ranks]
     rows = (len(f.history), f.depth)
     wanted = [
-        *((W, (m, rank)) for W, rank in zip(f.W, widths[1:], strict=True)),
-        *((H, (rank, width)) for H, rank, width in zip(f.H, widths[1:], widths)),
+        *((W, (size, rank)) for W, size, rank in zip(f.W, tall, ranks)),
+        *((H, (rank, size)) for H, rank, size in zip(f.H, ranks, wide)),
+        *((scales, (rank,)) for scales, rank in zip(f.scales, ranks)),
         (f.history.objective, rows[:1]),
         (f.history.time, rows[:1]),
         (f.history.data_errors, rows),
         (f.history.layer_errors, rows),
         (f.weights, rows[1:]),
     ]
+    if len(f.W) != len(ranks) or len(f.scales) != (f.depth - 1 if f.over_codes else 0):
+        raise ValueError("parts")
     if not len(f.history) or any(M.shape != s or M.dtype.kind != "f" for M, s in wanted):
         raise ValueError("parts")
     f.layout.check((m, n))

@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from deepmf.core.quadratic import Array
+import numpy as np
+
+from deepmf.core.quadratic import Array, Quadratic
 from deepmf.core.surrogate import Surrogate
 
 
@@ -19,6 +21,15 @@ class DataSurrogates(NamedTuple):
     penalty: float = 0.0
     """The regularizer's value at H_1, without its strength."""
 
+    @property
+    def gram(self) -> Array:
+        """H H' of the codes on the data side, from a squared error's surrogate."""
+        first = self.terms[0]
+        if not isinstance(first, Quadratic):
+            raise TypeError("Codes are targets of squared errors alone.")
+        ((_, HHt),) = first.terms
+        return np.asarray(HHt)
+
     def __add__(self, other: DataSurrogates) -> DataSurrogates:  # type: ignore[override]
         """Those of the columns of both."""
         terms = tuple(a + b for a, b in zip(self.terms, other.terms))
@@ -27,14 +38,24 @@ class DataSurrogates(NamedTuple):
 
 @dataclass
 class State:
-    """W_1..W_L, H_2..H_L and the data's surrogates; H_1 and X stay on the data side.
+    """The small side: every factor but the codes on the data side, and the data's surrogates.
 
-    Layers count from 0 here: ``W[0]`` is the paper's W_1. ``H[0]`` has no columns on this side.
+    Layers count from 0 here: ``W[0]`` is the paper's W_1.
+
+    ==========  ======================  ==================  ==================
+    hierarchy   W                       H                   on the data side
+    ==========  ======================  ==================  ==================
+    components  W_1, ..., W_L           (empty), H_2, ...   X, H_1
+    codes       W_1, Z_2, ..., Z_L      (empty), ...        X, [H_1; ...; H_L]
+    ==========  ======================  ==================  ==================
     """
 
     W: list[Array] = field(default_factory=list)
     H: list[Array] = field(default_factory=list)
     data: DataSurrogates = field(default_factory=lambda: DataSurrogates(()))
+    scales: list[Array] = field(default_factory=list)
+    """For depth over codes, the mean of each row of H_1, ..., H_{L-1}: the next layer fits codes
+    divided by these."""
 
     def __getitem__(self, factor: tuple[str, int]) -> Array:
         """A factor by its letter and layer."""
@@ -50,8 +71,33 @@ class State:
         """Number of layers."""
         return len(self.W)
 
+    @property
+    def over_codes(self) -> bool:
+        """Whether all codes are on the data side, stacked."""
+        return bool(self.scales)
+
+    def rows(self, layer: int) -> slice:
+        """The rows of a layer's codes among all codes on the data side."""
+        if not self.over_codes:
+            return slice(0, self.W[0].shape[1])
+        ends = np.cumsum([0, *(M.shape[1] for M in self.W)])
+        return slice(int(ends[layer]), int(ends[layer + 1]))
+
+    def placed(self, B: Array, layer: int) -> Array:
+        """B in the columns that meet a layer's codes, and zeros in those that meet others."""
+        if not self.over_codes:
+            return B
+        out = np.zeros((len(B), self.rows(self.depth - 1).stop))
+        out[:, self.rows(layer)] = B
+        return out
+
     def basis(self, layer: int) -> Array:
-        """W_l H_l ... H_2, so that X ~ basis(l) H_1."""
+        """B such that X ~ B times the codes on the data side is the layer's approximation."""
+        if self.over_codes:
+            B = self.W[0]
+            for Z in self.W[1 : layer + 1]:
+                B = B @ Z
+            return self.placed(B, layer)
         B = self.W[layer]
         for H in self.H[layer:0:-1]:
             B = B @ H

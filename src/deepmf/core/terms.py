@@ -10,8 +10,8 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from deepmf.core.datafit import SQUARED, Datafit
-from deepmf.core.quadratic import Array
+from deepmf.core.datafit import SQUARED, Datafit, SquaredError
+from deepmf.core.quadratic import Array, Quadratic
 from deepmf.core.state import State
 from deepmf.core.surrogate import Surrogate
 
@@ -76,9 +76,49 @@ class Term:
         """Whether the target is the data."""
         return self.target == X
 
+    @property
+    def of_codes(self) -> bool:
+        """Whether the target is a code on the data side."""
+        return False
+
     def involves(self, factor: Factor) -> bool:
         """Whether the term depends on the factor."""
         return self.target == factor or factor in self.chain
+
+
+@dataclass(frozen=True)
+class CodeTerm(Term):
+    """A term of a model with depth over codes: the term of X' with depth over components.
+
+    ::
+
+        X' ~ W~_l H~_l ... H~_1   is   X ~ W_1 Z_2 ... Z_l H_l    with  H~_1' = W_1,  H~_l' = Z_l,
+        W~_{l-1} ~ W~_l H~_l      is   H_{l-1} ~ Z_l H_l          and   W~_l' = H_l
+
+    Z_l is kept as ``W(l)``. Every chain ends with a code, and codes are on the data side.
+    """
+
+    def __post_init__(self) -> None:
+        """Refuse distances from codes that the codes' Gram matrix cannot tell."""
+        if self.of_codes and type(self.fit) is not SquaredError:
+            raise ValueError(
+                f"Depth over codes needs squared errors below the first layer, got {self.fit!r}."
+            )
+
+    @classmethod
+    def of(cls, t: Term) -> CodeTerm:
+        """The term for X from the one for X'."""
+        target = t.target if isinstance(t.target, str) else _swapped(t.target)
+        return cls(t.weight, target, tuple(_swapped(f) for f in reversed(t.chain)), t.fit)
+
+    @property
+    def of_codes(self) -> bool:
+        """Whether the target is a code on the data side."""
+        return not self.of_data
+
+
+def _swapped(factor: Factor) -> Factor:
+    return Factor("H" if factor.kind == "W" else "W", factor.layer)
 
 
 class Model:
@@ -99,7 +139,11 @@ class Model:
         """The data terms of all blocks, one for each chain and fit: what the data side answers.
         Their weights are those in the block of ``H(0)``."""
         self._blocks = {
-            factor: [(t, self._known(t, factor == H(0))) for t in own if t.involves(factor)]
+            factor: [
+                (t, self._known(t, factor == H(0)))
+                for t in own
+                if t.involves(factor) or (factor == H(0) and isinstance(t, CodeTerm))
+            ]
             for factor, own in blocks.items()
         }
 
@@ -117,7 +161,25 @@ class Model:
 
     def bases(self, s: State) -> tuple[DataTerm, ...]:
         """The data terms with their bases multiplied out: H_1's problem."""
-        return tuple(DataTerm(t.weight, multiplied(s, t.chain[:-1]), t.fit) for t in self.data)
+        return tuple(DataTerm(t.weight, data_basis(s, t), t.fit) for t in self.data)
+
+    def coupling(self, s: State) -> Array | None:
+        """T such that ``1/2 <H, T H>`` are the terms between codes; None where there are none.
+
+        With the row scales s and the rows E_l of all codes that are the layer's::
+
+            weight/2 ||diag(1/s) (H_{l-1} - P H_l)||^2  =  weight/2 ||K H||^2,
+            K = diag(1/s) (E_{l-1} - P E_l)
+        """
+        total = None
+        for t, _ in self._blocks.get(H(0), ()):
+            if t.of_codes and t.weight:
+                above = t.target.layer  # type: ignore[union-attr]
+                P = multiplied(s, t.chain[:-1])
+                K = s.placed(np.eye(len(P)), above) - s.placed(P, t.chain[-1].layer)
+                K /= s.scales[above][:, None]
+                total = t.weight * K.T @ K if total is None else total + t.weight * K.T @ K
+        return total
 
     def block(self, s: State, factor: Factor) -> Surrogate:
         """Surrogate of the block's terms as a function of one factor other than ``H(0)``.
@@ -130,16 +192,37 @@ class Model:
             if t.target == factor:
                 part = t.fit.target(multiplied(s, t.chain))
             else:
-                i, end = t.chain.index(factor), len(t.chain) - t.of_data
-                whole = s.data.terms[known] if t.of_data else t.fit.product(s[t.target])  # type: ignore[index]
-                left, right = t.chain[:i], t.chain[i + 1 : end]
-                part = whole.through(
-                    multiplied(s, left) if left else None,
-                    multiplied(s, right) if right else None,
-                    M,
-                )
+                i, end = t.chain.index(factor), len(t.chain) - (t.of_data or t.of_codes)
+                left: Array | None = multiplied(s, t.chain[:i]) if i else None
+                right = multiplied(s, t.chain[i + 1 : end]) if i + 1 < end else None
+                if t.of_codes:
+                    left = np.eye(len(M)) if left is None else left
+                    left = left / s.scales[t.target.layer][:, None]  # type: ignore
+                    whole: Surrogate = between_codes(s, t)
+                elif t.of_data:
+                    whole = s.data.terms[known]
+                    if s.over_codes:
+                        right = np.eye(M.shape[1]) if right is None else right
+                        right = s.placed(right, t.chain[-1].layer)
+                else:
+                    whole = t.fit.product(s[t.target])  # type: ignore[index]
+                part = whole.through(left, right, M)
             parts.append(float(t.weight) * part)
         return reduce(add, parts)
+
+
+def data_basis(s: State, t: Term) -> Array:
+    """B such that a data term's product is B times the codes on the data side."""
+    return s.placed(multiplied(s, t.chain[:-1]), t.chain[-1].layer)
+
+
+def between_codes(s: State, t: Term) -> Quadratic:
+    """``P -> 1/2 ||diag(1/s) H_k - P H_l||^2`` from the Gram matrix of all codes."""
+    gram, own = s.data.gram, s.rows(t.chain[-1].layer)
+    above = t.target.layer  # type: ignore[union-attr]
+    rows, scales = s.rows(above), s.scales[above]
+    size = float(np.sum(np.diag(gram)[rows] / scales**2))
+    return Quadratic(((1.0, gram[own, own]),), gram[rows, own] / scales[:, None], 0.5 * size)
 
 
 def multiplied(s: State, chain: Iterable[Factor]) -> Array:

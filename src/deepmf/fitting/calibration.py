@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,6 +16,7 @@ from deepmf.fitting.problem import Problem
 from deepmf.losses import Loss
 from deepmf.regularizers import Regularizer
 from deepmf.regularizers.base import LayerFit
+from deepmf.regularizers.stacked import Part, Stacked
 
 _SAMPLE = 4096
 """Columns of X from which the effective dimension of a residual is estimated."""
@@ -48,6 +50,22 @@ class Calibration(NamedTuple):
         attributes = self.penalties[factor.layer][factor.kind]
         return None if penalty is None or attributes is None else penalty.having(attributes)
 
+    def penalties_on(
+        self, problem: Problem, factors: Sequence[Factor], s: State
+    ) -> dict[Factor, tuple[float, Regularizer]]:
+        """Strength and penalty of those factors that have one."""
+        known = {factor: self.penalty(problem, factor) for factor in factors}
+        found = {f: (self.strength(problem, f), p) for f, p in known.items() if p is not None}
+        if not s.over_codes:
+            return found
+        parts = [
+            Part(s.rows(k), self.strength(problem, H(k)), penalty)
+            for k in range(s.depth)
+            if (penalty := self.penalty(problem, H(k))) is not None
+        ]
+        found.pop(H(0), None)
+        return {H(0): (1.0, Stacked(parts, s.rows(s.depth - 1).stop)), **found} if parts else found
+
     def strength(self, problem: Problem, factor: Factor) -> float:
         """Factor in front of the value of the penalty on a factor: ``weight_l * weight``."""
         penalty = self.penalty(problem, factor)
@@ -79,6 +97,8 @@ def joint(
     if known and loss.errors == "layer":
         own = np.array([layer.error for layer in known])
     weights = loss.weights(own, 0.5 * np.asarray(sizes[: s.depth], dtype=float))
+    if s.over_codes and loss.errors == "data":
+        known = []  # fits of layers alone do not see the data
     penalties = [layer.joint for layer in known] or [
         _penalties(panels, s, problem, k, loss.errors, errors) for k in layers
     ]
@@ -97,6 +117,8 @@ def _penalties(
     error = 0.5 * float((errors.layer if against == "layer" else errors.data)[k])
 
     def residual() -> Array:
+        if against == "layer" and k and s.over_codes:
+            return np.eye(len(s.W[k]))  # only fits of layers alone form residuals of codes
         if against == "layer" and k:
             return s.W[k - 1] - s.W[k] @ s.H[k]
         n = panels.shape[1]

@@ -10,7 +10,17 @@ import numpy as np
 from deepmf.core.datafit import SquaredError
 from deepmf.core.quadratic import Array
 from deepmf.core.state import State
-from deepmf.core.terms import DataTerm, H, Term, W, X, multiplied
+from deepmf.core.terms import (
+    CodeTerm,
+    DataTerm,
+    H,
+    Term,
+    W,
+    X,
+    between_codes,
+    data_basis,
+    multiplied,
+)
 from deepmf.data.panels import Panels
 from deepmf.losses.data_centric import chain
 
@@ -33,10 +43,12 @@ class Errors:
 def measure(panels: Panels, s: State, terms: Sequence[Term] = ()) -> Errors:
     """All errors of a state; each product and each residual is computed once."""
     depth = range(s.depth)
-    of_layers = [Term(1.0, X if k == 0 else W(k - 1), (W(k), H(k))) for k in depth]
-    of_data = [Term(1.0, X, chain(k)) for k in depth]
+    form = CodeTerm.of if s.over_codes else (lambda t: t)
+    of_layers = [form(Term(1.0, X if k == 0 else W(k - 1), (W(k), H(k)))) for k in depth]
+    of_data = [form(Term(1.0, X, chain(k))) for k in depth]
     wanted = {(t.target, t.chain): t for t in [*of_layers, *of_data] if t.of_data}
-    data = dict(zip(wanted, data_errors2(panels, s, [multiplied(s, c[:-1]) for _, c in wanted])))
+    bases = [data_basis(s, t) for t in wanted.values()]
+    data = dict(zip(wanted, data_errors2(panels, s, bases)))
 
     def squares(t: Term) -> float:
         if (t.target, t.chain) not in data:
@@ -70,13 +82,20 @@ def data_errors2(panels: Panels, s: State, bases: Sequence[Array]) -> Array:
 
 def _squares(panels: Panels, s: State, t: Term) -> float:
     if t.of_data:
-        return float(data_errors2(panels, s, [multiplied(s, t.chain[:-1])])[0])
+        return float(data_errors2(panels, s, [data_basis(s, t)])[0])
+    if t.of_codes:
+        return max(2 * between_codes(s, t).value(multiplied(s, t.chain[:-1]) / _scales(s, t)), 0.0)
     return float(np.sum((s[t.target] - multiplied(s, t.chain)) ** 2))  # type: ignore[index]
+
+
+def _scales(s: State, t: Term) -> Array:
+    """The scales of the codes that are a term's target, as a column."""
+    return s.scales[t.target.layer][:, None]  # type: ignore[union-attr]
 
 
 def _values(panels: Panels, s: State, terms: Sequence[Term]) -> list[float]:
     """d(target, product) of terms that are not squared errors."""
-    seen = [DataTerm(1.0, multiplied(s, t.chain[:-1]), t.fit) for t in terms if t.of_data]
+    seen = [DataTerm(1.0, data_basis(s, t), t.fit) for t in terms if t.of_data]
     found = iter(panels.values(seen).tolist() if seen else [])
     return [next(found) if t.of_data else _value(s, t) for t in terms]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,11 +14,12 @@ from deepmf.core.quadratic import Array, Quadratic
 from deepmf.core.state import DataSurrogates, State
 from deepmf.core.terms import H
 from deepmf.data.matrix import as_numpy
-from deepmf.data.panels import Panels
+from deepmf.data.panels import DensePanels, Panels
 from deepmf.fitting.add_layer import Given, add_layer
 from deepmf.fitting.calibration import Attributes, Calibration, Settled, alone, joint, settled
 from deepmf.fitting.checkpoint import Checkpoint
 from deepmf.fitting.control import CUT, REASONS, Control
+from deepmf.fitting.errors import measure
 from deepmf.fitting.extrapolation import Extrapolation
 from deepmf.fitting.history import History, Progress, not_finite
 from deepmf.fitting.interrupt import Interruption
@@ -26,7 +27,7 @@ from deepmf.fitting.problem import Problem, check_against_data
 from deepmf.fitting.stop_warnings import warn_of
 from deepmf.fitting.sweep import Sweep
 from deepmf.init import Start, StartError
-from deepmf.losses import Loss, Multilayer
+from deepmf.losses import DataCentric, Loss, Multilayer
 
 
 @dataclass(frozen=True)
@@ -66,6 +67,26 @@ class Trial:
     stages: list[Stage] = field(default_factory=list)
 
 
+class Place(NamedTuple):
+    """What a layer is fitted to while it is alone."""
+
+    panels: Panels
+    problem: Problem
+    state: State
+    """The layers before, where the layer's data are one of their components."""
+    number: int
+    """The layer, counted from 0."""
+
+    @property
+    def layer(self) -> int:
+        """The layer's number in the problem and in the state."""
+        return self.state.depth
+
+    def copy(self) -> State:
+        """A state to which the layer is added."""
+        return State(list(self.state.W), list(self.state.H), self.state.data)
+
+
 @dataclass(eq=False)
 class Moment:
     """Everything that decides how a fit goes on from between two sweeps."""
@@ -81,6 +102,8 @@ class Moment:
     chosen: list[Trial] = field(default_factory=list)
     """The trial that each layer came from, without its state and codes."""
     joint: Stage | None = None
+    layer_codes: list[Array] = field(default_factory=list)
+    """For depth over codes, those of each layer so far."""
     codes: Any = None
     codes_before: Any = None
     extrapolation: dict[str, Any] | None = None
@@ -130,8 +153,22 @@ class _Run:
         saved: Moment | None = None if checkpoint is None else checkpoint.load(_RECORDS)
         self.now = saved or Moment(sizes=[panels.norm2])
         self.began = clock() - self.now.time
+        self.flat = False
+        self.place = self._place()
         if saved is not None:
             self._recall()
+
+    def _place(self) -> Place:
+        """What the next layer is fitted to: X, a factor before it, or with all layers X again."""
+        now, k = self.now, self.now.state.depth
+        if self.flat and k < len(self.problem.layers):
+            return Place(self.panels, self.problem.layer(k), State(), k)
+        if not self.problem.over_codes or k == len(self.problem.layers):
+            return Place(self.panels, self.problem, now.state, k)
+        if k == 0:
+            return Place(self.panels, self.problem.layer(0), State(), 0)
+        H = now.layer_codes[-1] / now.state.scales[-1][:, None]
+        return Place(DensePanels(H), self.problem.layer(k), State(), k)
 
     @property
     def joint(self) -> bool:
@@ -144,56 +181,93 @@ class _Run:
         given = isinstance(starts[0], Given)
         settles = self.control.augment is None and not given
         while now.state.depth < depth:
-            self._add(now.state.depth, starts, settles)
+            self.place = self._place()
+            self._add(starts, settles)
+            if self.problem.over_codes and now.state.depth == depth > 1:
+                self._stack()
+        self.place = self._place()
         if not self.joint:
             return self._finished([trial.stages[-1] for trial in now.chosen])
         if now.joint is None:
             known = now.settled if settles else []
-            fixed = joint(
-                self.panels, now.state, self.problem, self.problem.loss, now.sizes, known
-            )
+            fixed = joint(self.panels, now.state, self.problem, self.problem.loss, now.sizes, known)
             now.joint = Stage(fixed)
         self._sweep(now.joint, now.state, self.problem.loss, range(depth), self.control.max_iter)
         return self._finished([now.joint])
 
-    def _add(self, k: int, starts: Sequence[Start | Given], settles: bool) -> None:
+    def _add(self, starts: Sequence[Start | Given], settles: bool) -> None:
         """Start a layer from each start, fit it alone, and keep the lowest objective.
 
         Where penalties are measured by the layer's fit without them, that fit comes first. All
         trials have the penalties of the best one, so that their objectives compare.
         """
-        now, c = self.now, self.control
+        now, c, at = self.now, self.control, self.place
+        panels, problem, k = at.panels, at.problem, at.layer
         limit = c.max_iter if settles or not self.joint else c.augment or 0
-        first = limit if settles and self.problem.needs_fit(k, self.panels.shape) else 0
-        trials = self._started(k, starts)
+        first = limit if settles and problem.needs_fit(k, panels.shape) else 0
+        trials = self._started(starts)
         none: dict[str, Attributes] = {"H": None, "W": None}
         for trial in trials:
             self._alone(trial, 0, alone(k + 1, k, none), first)
-        if len(now.settled) == k:
+        if len(now.settled) == at.number:
             best = self._lowest(trials)
-            now.settled.append(settled(self.panels, best.state, self.problem, k))
+            now.settled.append(settled(panels, best.state, problem, k))
         for trial in trials:
-            self._alone(trial, 1, alone(k + 1, k, now.settled[k].alone), limit)
+            self._alone(trial, 1, alone(k + 1, k, now.settled[-1].alone), limit)
         best = self._lowest(trials)
-        if limit and not first and not self.problem.overfitted(k, self.panels.shape):
-            error = settled(self.panels, best.state, self.problem, k).error
-            now.settled[k] = now.settled[k]._replace(error=error)
-        now.sizes.append(float(np.sum(best.state.W[k] ** 2)) if settles else best.size)
+        if limit and not first and not problem.overfitted(k, panels.shape):
+            error = settled(panels, best.state, problem, k).error
+            now.settled[-1] = now.settled[-1]._replace(error=error)
         now.chosen.append(replace(best, state=State(), codes=None))
-        now.state, now.trials, now.at = best.state, [], 0
+        now.trials, now.at = [], 0
+        if self.problem.over_codes:
+            self._append(best.state.W[-1], as_numpy(panels.codes.H).astype(np.float64))
+        else:
+            now.state = best.state
+            now.sizes.append(float(np.sum(best.state.W[k] ** 2)) if settles else best.size)
 
-    def _started(self, k: int, starts: Sequence[Start | Given]) -> list[Trial]:
+    def _append(self, Z: Array, H: Array) -> None:
+        """Add a layer over codes, in the scale of the codes before it."""
+        s, constraint = self.now.state, self.problem.layers[self.place.number].constraint_W
+        if s.scales:
+            Z = s.scales[-1][:, None] * Z
+            scales = constraint.scales(Z)
+            if scales is not None:
+                Z, H = Z / scales, H * scales[:, None]
+        s.W.append(Z)
+        s.H.append(np.empty((len(H), 0)))
+        self.now.layer_codes.append(H)
+        if s.depth < len(self.problem.layers):
+            means = np.mean(np.abs(H), axis=1)
+            s.scales.append(np.where(means > 0, means, 1.0))
+            self.now.sizes.append(float(np.sum((H / s.scales[-1][:, None]) ** 2)))
+
+    def _stack(self) -> None:
+        """Bring the codes of all layers to the data side."""
+        now, depth = self.now, self.now.state.depth
+        self.panels.codes.set(np.vstack(now.layer_codes))
+        now.layer_codes = []
+        none: dict[str, Attributes] = {"H": None, "W": None}
+        fixed = Calibration(np.ones(depth), [none] * depth)
+        loss = self.problem.loss if self.joint else DataCentric()
+        sweep = Sweep(self.panels, now.state, self.problem, loss, fixed, range(depth), 0, 1.0)
+        now.state.data = self.panels.update(sweep.coding(), self.problem.solver, 0, 1.0)
+
+    def _started(self, starts: Sequence[Start | Given]) -> list[Trial]:
         """A trial for each start that works, those of a checkpoint included."""
         now, failure = self.now, StartError("There is no start to fit from.")
         for number in range(len(now.trials), len(starts)):
             if self._cut and any(now.trials):
                 break
-            self._put_away(k)
-            state = State(list(now.state.W), list(now.state.H), now.state.data)
+            self._put_away()
+            state, start = self.place.copy(), starts[number]
+            if isinstance(start, Given) and self.place.number > self.place.layer:
+                k, scales = self.place.number, now.state.scales[-1]
+                start = Given([start.W[k] / scales[:, None]], [start.H[k]])
             trial: Trial | None = None
             try:
-                add_layer(self.panels, state, self.problem, starts[number], self.rng)
-                trial = Trial(number, state, float(np.sum(state.W[k] ** 2)))
+                add_layer(self.place.panels, state, self.place.problem, start, self.rng)
+                trial = Trial(number, state, float(np.sum(state.W[-1] ** 2)))
             except StartError as error:
                 failure = error
             now.trials.append(trial)
@@ -203,22 +277,21 @@ class _Run:
             raise failure
         return trials
 
-    def _put_away(self, k: int) -> None:
+    def _put_away(self) -> None:
         """Keep the codes in the panels with the trial that they belong to."""
-        now = self.now
-        held = now.trials[now.at] if now.trials else None
-        if k == 0 and held is not None:
-            held.codes = self.panels.codes.H
+        held = self.now.trials[self.now.at] if self.now.trials else None
+        if self.place.layer == 0 and held is not None:
+            held.codes = self.place.panels.codes.H
 
     def _hold(self, trial: Trial) -> None:
         """Let the panels have the codes of a trial."""
         now = self.now
         if trial is now.trials[now.at]:
             return
-        self._put_away(trial.state.depth - 1)
+        self._put_away()
         now.at = next(i for i, other in enumerate(now.trials) if other is trial)
-        if trial.state.depth == 1:
-            self.panels.codes.set(trial.codes)
+        if self.place.layer == 0:
+            self.place.panels.codes.set(trial.codes)
             trial.codes = None
 
     def _lowest(self, trials: Sequence[Trial]) -> Trial:
@@ -234,9 +307,8 @@ class _Run:
         stage = trial.stages[number]
         if stage.reason is None:
             self._hold(trial)
-            k = trial.state.depth - 1
             loss = Multilayer() if len(self.problem.layers) > 1 else self.problem.loss
-            self._sweep(stage, trial.state, loss, [k], limit)
+            self._sweep(stage, trial.state, loss, [self.place.layer], limit)
 
     @property
     def _cut(self) -> bool:
@@ -251,9 +323,9 @@ class _Run:
         """Sweep some layers until one of the stopping rules applies."""
         c, rows = self.control, stage.rows
         sweep = Sweep(
-            self.panels,
+            self.place.panels,
             state,
-            self.problem,
+            self.place.problem,
             loss,
             stage.calibration,
             layers,
@@ -291,20 +363,23 @@ class _Run:
 
     def _measure(self, sweep: Sweep, rows: list[Progress]) -> float:
         """Append the errors and the objective as they are now; return the loss alone."""
-        state = sweep.state
-        layer = sweep.layers[0] + 1 if len(sweep.layers) < len(self.problem.layers) else None
+        k, before = self.place.number, self.place.number - self.place.layer
+        layer = k + 1 if len(sweep.layers) < len(self.problem.layers) else None
         errors = sweep.measure()
         objective = sweep.objective(errors)
         # An extrapolated sweep is undone; updates that share no loss may diverge.
         excused = sweep.ahead or (rows and not sweep.loss.consistent)
         if not np.isfinite(objective) and not excused:
             raise not_finite(objective, len(rows), layer)
+        unknown = np.full(before, np.nan)  # a layer over codes, alone, sees neither the data
+        of_data = errors.data / self.panels.norm2 if not before else np.full(k + 1, np.nan)
+        sizes = self.now.sizes[before : before + sweep.state.depth]
         rows.append(
             Progress(
                 sweep=len(rows),
                 objective=objective,
-                layer_errors=errors.layer / self.now.sizes[: state.depth],
-                data_errors=errors.data / self.panels.norm2,
+                layer_errors=np.concatenate([unknown, errors.layer / sizes]),
+                data_errors=of_data,
                 time=clock() - self.began,
                 layer=layer,
             )
@@ -315,6 +390,10 @@ class _Run:
         now = self.now
         cut = [stage for trial in now.chosen for stage in trial.stages if stage.reason in CUT]
         reasons = [stage.reason or "" for stage in (*main, *cut)]
+        if now.state.over_codes and not self.joint:  # deeper layers have not met the data so far
+            last = measure(self.panels, now.state).data / self.panels.norm2
+            for k, stage in enumerate(main):
+                stage.rows[-1] = replace(stage.rows[-1], data_errors=last[: k + 1])
         rows = [stage.rows for stage in main]
         fixed = main[0].calibration
         return Fit(
@@ -330,7 +409,7 @@ class _Run:
         """Write a checkpoint, between two sweeps."""
         if self.checkpoint is None:
             return
-        codes = self.panels.codes
+        codes = self.place.panels.codes
         self.checkpoint.save(
             replace(
                 self.now,
@@ -347,9 +426,10 @@ class _Run:
         """Restore what a checkpoint has of the panels and of the generator."""
         saved = self.now
         self.rng.bit_generator.state = saved.random
-        self.panels.codes.set(saved.codes)
+        codes = self.place.panels.codes
+        codes.set(saved.codes)
         if saved.codes_before is not None:
-            self.panels.codes.recall(saved.codes_before)
+            codes.recall(saved.codes_before)
 
 
 def _quadratic(terms: list[Any], C: Array, const: float) -> Quadratic:

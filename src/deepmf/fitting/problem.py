@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from numbers import Integral
 from typing import Any, Literal
@@ -13,6 +13,7 @@ import numpy as np
 from deepmf._utils.messages import SettingError, setting
 from deepmf._utils.warnings import warn
 from deepmf.constraints import Constraint, Nonnegative, Simplex, Unconstrained
+from deepmf.constraints.stacked import stacked
 from deepmf.core.parameters import Parametrized
 from deepmf.data.panels import Panels
 from deepmf.fitting.registry import resolve
@@ -45,11 +46,29 @@ class Problem:
     layers: tuple[Layer, ...]
     loss: Loss
     solver: Solver
+    hierarchy: Literal["components", "codes"] = "components"
+    """Whether layer l factors W_{l-1} or H_{l-1}."""
 
     @property
     def ranks(self) -> list[int]:
         """r_1, ..., r_L."""
         return [layer.rank for layer in self.layers]
+
+    @property
+    def over_codes(self) -> bool:
+        """Whether layer l factors H_{l-1}."""
+        return self.hierarchy == "codes"
+
+    def layer(self, k: int) -> Problem:
+        """The problem of one layer alone, whose data are the factor before."""
+        return replace(self, layers=(self.layers[k],), hierarchy="components")
+
+    @property
+    def codes_constraint(self) -> Constraint:
+        """The set of the codes on the data side."""
+        if not self.over_codes:
+            return self.layers[0].constraint_H
+        return stacked([layer.constraint_H for layer in self.layers], self.ranks)
 
     @property
     def nonnegative(self) -> bool:
@@ -76,6 +95,7 @@ class Problem:
 
         return {
             "ranks": self.ranks,
+            "hierarchy": self.hierarchy,
             "model": self.loss.spec(),
             "solver": self.solver.spec(),
             **{
@@ -93,6 +113,7 @@ def build_problem(
     regularizer_W: object = None,
     regularizer_H: object = None,
     solver: object = "fpgm",
+    hierarchy: object = "components",
 ) -> Problem:
     """Resolve names, spread single settings over the layers, and refuse what cannot work."""
     sizes = check_ranks(ranks)
@@ -114,7 +135,7 @@ def build_problem(
         set_H = _constraint(H_set, _natural(on_H, scaled=False))
         set_W = _constraint(W_set, Nonnegative() if set_H.bounded else _natural(on_W, scaled))
         layers.append(Layer(rank, set_W, set_H, on_W, on_H))
-    problem = Problem(tuple(layers), loss, by)
+    problem = Problem(tuple(layers), loss, by, check_hierarchy(hierarchy))
     problem.loss.check_depth(depth)
     _check_parts(problem)
     return problem
@@ -136,7 +157,22 @@ def problem_from_spec(spec: dict[str, Any], custom: Sequence[type[Parametrized]]
         )
         for k, rank in enumerate(spec["ranks"])
     ]
-    return Problem(tuple(layers), part("model", spec["model"]), part("solver", spec["solver"]))
+    return Problem(
+        tuple(layers),
+        part("model", spec["model"]),
+        part("solver", spec["solver"]),
+        check_hierarchy(spec.get("hierarchy", "components")),
+    )
+
+
+def check_hierarchy(given: Any) -> Literal["components", "codes"]:
+    """``"components"`` or ``"codes"``."""
+    if given not in ("components", "codes"):
+        raise SettingError(
+            f"{setting('hierarchy')} must be 'components' (each layer factors the components "
+            f"of the one before) or 'codes' (its codes), got {given!r}."
+        )
+    return given
 
 
 def check_ranks(ranks: object) -> list[int]:
@@ -229,27 +265,29 @@ def _check_parts(problem: Problem) -> None:
             reason = penalty.objection(own, partner) if penalty is not None else None
             if reason:
                 raise ValueError(f"{penalty!r} cannot act on {where}: {reason}.")
-    penalty = problem.layers[0].regularizer_H
-    if penalty is not None and not penalty.separable:
-        raise ValueError(
-            f"{penalty!r} cannot act on H of layer 1, whose columns are updated apart from each "
-            f"other: only a regulariser with separable = True can. Put it on another factor."
-        )
+    for number, layer in enumerate(problem.layers if problem.over_codes else problem.layers[:1]):
+        penalty = layer.regularizer_H
+        if penalty is not None and not penalty.separable:
+            raise ValueError(
+                f"{penalty!r} cannot act on H of layer {number + 1}, whose columns are updated "
+                f"apart from each other: only a regularizer with separable = True can. Put it on "
+                f"another factor."
+            )
 
 
 def check_against_data(problem: Problem, panels: Panels) -> None:
     """Refuse what only the data's shape shows to be impossible, and warn of what is pointless."""
     m, n = panels.shape
-    widths = [n, *problem.ranks]
-    for number, layer in enumerate(problem.layers, start=1):
+    aboves = [m if problem.over_codes else n, *problem.ranks]
+    for number, (layer, above) in enumerate(zip(problem.layers, aboves), start=1):
         if layer.rank > m * n:
             raise ValueError(
                 f"Layer {number}'s rank {layer.rank} exceeds the {m * n} entries of X ({m} x {n}). "
                 f"Lower it; useful ranks are at most {min(m, n)}."
             )
         for factor, constraint, shape in (
-            ("W", layer.constraint_W, (m, layer.rank)),
-            ("H", layer.constraint_H, (layer.rank, widths[number - 1])),
+            ("W", layer.constraint_W, (above if problem.over_codes else m, layer.rank)),
+            ("H", layer.constraint_H, (layer.rank, n if problem.over_codes else above)),
         ):
             reason = constraint.objection(shape)
             if reason:
@@ -257,7 +295,7 @@ def check_against_data(problem: Problem, panels: Panels) -> None:
                     f"{constraint!r} cannot act on {factor} of layer {number} "
                     f"({shape[0]} x {shape[1]}): {reason}."
                 )
-    first = problem.layers[0].constraint_H
+    first = problem.codes_constraint
     if first.separable is None and panels.count > 1:
         raise SettingError(
             f"{first!r} on H of layer 1 ties all its columns together, but the data come in "

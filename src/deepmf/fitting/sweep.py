@@ -57,22 +57,22 @@ class Sweep:
         self.ahead: float | None = None
         """Extrapolation of H_1, see `Coding.ahead`."""
         self.blocks = [factor for k in layers for factor in (H(k), W(k))]
-        """The factors in the order of their updates."""
+        """The factors in the order of their updates; ``H(0)`` is all codes on the data side."""
+        if state.over_codes:
+            self.blocks = [H(0), *(W(k) for k in layers)]
 
     @cached_property
     def penalties(self) -> dict[Factor, tuple[float, Regularizer]]:
         """Strength and penalty of the factors that have one, in absolute terms."""
-        known = {factor: self.calibration.penalty(self.problem, factor) for factor in self.blocks}
-        return {
-            factor: (self.calibration.strength(self.problem, factor), penalty)
-            for factor, penalty in known.items()
-            if penalty is not None
-        }
+        return self.calibration.penalties_on(self.problem, self.blocks, self.state)
 
     @cached_property
     def model(self) -> Model:
         """The terms of each block."""
-        return self.loss.model(self.state.depth, self.calibration.weights, self.layers)
+        depth, weights = self.state.depth, self.calibration.weights
+        if self.state.over_codes:
+            return self.loss.model_over_codes(depth, weights)
+        return self.loss.model(depth, weights, self.layers)
 
     def run(self) -> None:
         """Update every block once."""
@@ -95,8 +95,9 @@ class Sweep:
     def coding(self) -> Coding:
         """H_1's problem at the current state."""
         strength, penalty = self.penalties.get(H(0), (0.0, None))
-        constraint = self.problem.layers[0].constraint_H
-        return Coding(self.model.bases(self.state), constraint, penalty, strength, self.ahead)
+        bases, coupling = self.model.bases(self.state), self.model.coupling(self.state)
+        constraint = self.problem.codes_constraint
+        return Coding(bases, constraint, penalty, strength, self.ahead, coupling)
 
     def measure(self) -> Errors:
         """Errors of all layers, and the values of the model's terms."""

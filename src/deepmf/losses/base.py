@@ -9,7 +9,7 @@ import numpy as np
 
 from deepmf.core.parameters import Parametrized, check_number
 from deepmf.core.quadratic import Array
-from deepmf.core.terms import Factor, H, Model, Term, W
+from deepmf.core.terms import CodeTerm, Factor, H, Model, Term, W
 
 _PERFECT = 1e-6
 """Fraction of a layer's own size below which its starting error says nothing of its later one."""
@@ -66,6 +66,20 @@ class Loss(Parametrized):
         factors = [factor for k in own for factor in (H(k), W(k))]
         terms = [t for t in self.terms(depth, w) if any(f.layer in own for f in t.chain)]
         return Model(terms, {f: self.block_terms(f, depth, w) for f in factors})
+
+    def model_over_codes(self, depth: int, w: Array) -> Model:
+        """The model of X' with its factors transposed: depth over codes.
+
+        The codes of all layers are one block, which stands under ``H(0)``: given the other factors,
+        each column's codes are a problem of their own.
+        """
+        blocks: dict[Factor, list[Term]] = {H(0): []}
+        for k in range(depth):
+            blocks[W(k)] = [CodeTerm.of(t) for t in self.block_terms(H(k), depth, w)]
+            for t in map(CodeTerm.of, self.block_terms(W(k), depth, w)):
+                if t.involves(H(k)) and t not in blocks[H(0)]:
+                    blocks[H(0)].append(t)
+        return Model([CodeTerm.of(t) for t in self.terms(depth, w)], blocks)
 
 
 def expected_errors(errors: Array, sizes: Array) -> Array:

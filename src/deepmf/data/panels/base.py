@@ -39,6 +39,8 @@ class Coding:
     strength: float = 0.0
     ahead: float | None = None
     """Begin at P(H + ahead (H - H before)) and keep H for `Codes.undo`; None: begin at H."""
+    coupling: Array | None = None
+    """T of a further term ``1/2 <H, T H>``, which ties the codes of several layers."""
 
     @classmethod
     def of(
@@ -64,6 +66,11 @@ class Coding:
 
     @cached_property
     def A(self) -> Array:
+        """``sum_k w_k B_k' B_k + T``."""
+        return self.of_terms if self.coupling is None else self.of_terms + self.coupling
+
+    @cached_property
+    def of_terms(self) -> Array:
         """``sum_k w_k B_k' B_k``."""
         return np.asarray(sum(t.weight * (t.B.T @ t.B) for t in self.terms if t.weight))
 

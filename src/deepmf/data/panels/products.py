@@ -30,6 +30,7 @@ class Products:
 
     def __init__(self, panel: Callable[[slice], Any], coding: Coding, dtype: np.dtype) -> None:
         self.panel, self.terms, self.dtype = panel, coding.terms, dtype
+        self.coupling = 0.0 if coding.coupling is None else coding.coupling.astype(dtype)
         self.tau, self.V = 0.0, np.zeros((coding.rank, 1), dtype)
 
     def shift(self, tau: float, V: Array | float) -> None:
@@ -47,7 +48,8 @@ class Products:
     def of_codes(self, P: Any, H: Array, cols: slice) -> Any:
         """Surrogate of a panel's problem, touching at its codes H."""
         parts = [t.weight * t.fit.codes(P, t.B, H) for t in self.terms if t.weight]
-        return sum(parts, start=Quadratic(((self.tau, 1.0),), self.V_of(cols)))
+        terms = ((self.tau, 1.0), (self.coupling, 1.0))
+        return sum(parts, start=Quadratic(terms, self.V_of(cols)))
 
     def sums(self, P: Any, H: Array) -> Sums:
         """A panel's contribution to the answer, once its codes are H."""

@@ -122,6 +122,7 @@ class ObservedPanels(DensePanels):
             C = coding.G.T @ (V * P.known).astype(np.float64, copy=False)
             for j, v in enumerate(V.T.astype(np.float64, copy=False), start=cols.start):
                 A = sum(t.weight * ((t.B.T * v) @ t.B) for t in coding.terms if t.weight)
+                A = A if coding.coupling is None else A + coding.coupling
                 c = C[:, [j - cols.start]]
                 h = constraint.project(np.linalg.pinv(A, rcond=1e-10, hermitian=True) @ c)
                 q = coding.with_penalty(Quadratic.of(A=A, C=c), h)
@@ -147,7 +148,7 @@ class _FilledSquares(Squares):
 
     def __init__(self, X: Observed, coding: Coding, dtype: np.dtype) -> None:
         super().__init__(lambda cols: X.seen(cols.start, cols.stop), coding, dtype)
-        self._filling = coding.A.astype(dtype, copy=False)
+        self._filling = coding.of_terms.astype(dtype, copy=False)
         self._bases = [t.B.astype(dtype, copy=False) for t in coding.terms]
 
     def GtX(self, P: Any, H: Array, cols: slice) -> Array:

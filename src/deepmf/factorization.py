@@ -30,7 +30,6 @@ from deepmf.fitting.problem import Problem, problem_from_spec
 from deepmf.fitting.registry import UnknownNameError
 from deepmf.hierarchy.names import feature_names, layer_names, top_rows
 from deepmf.hierarchy.tree import draw_tree
-from deepmf.losses import LayerCentric
 from deepmf.metrics import links
 from deepmf.unmixing import LayerView
 
@@ -234,11 +233,23 @@ class Factorization:
             encode = replace(self, H=self._without_codes()).encode
             rank = self.ranks[self._index(layer)]
             return data.by_columns(partial(encode, layer=layer, device=device), rank)
+        if self.over_codes and not self.problem.loss.joint:
+            return self._coded_in_turn(X, self._index(layer), device, weights)
         panels = self._coded(X, device, weights)
         codes = panels.own(panels.codes.H)
         if self.over_codes:
             return codes[self._state().rows(self._index(layer))]
         return _chain([panels.own(M) for M in self._lifts(layer)], codes)
+
+    def _coded_in_turn(self, X: Any, k: int, device: Any, weights: Any) -> Any:
+        """Codes of a layer, each layer's from those of the layer before."""
+        one = [self.problem.layer(i) for i in range(k + 1)]
+        codes = replace(self, W=self.W[:1], problem=one[0], scales=[]).encode(X, 1, device, weights)
+        for i in range(1, k + 1):
+            scales = self.scales[i - 1][:, None]
+            part = replace(self, W=[as_numpy(self.W[i]) / scales], problem=one[i], scales=[])
+            codes = part.encode(as_numpy(codes) / scales)
+        return codes
 
     def squared_error(
         self, X: Any, layer: int = 1, device: Any = None, weights: Any = None
@@ -315,8 +326,7 @@ class Factorization:
     def _model(self) -> Model:
         """The terms of the model's own update of the codes."""
         if self.over_codes:
-            loss = self.problem.loss if self.problem.loss.joint else LayerCentric()
-            return loss.model_over_codes(self.depth, self.weights)
+            return self.problem.loss.model_over_codes(self.depth, self.weights)
         return self.problem.loss.model(self.depth, self.weights, [0])
 
     def _without_codes(self) -> list[Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import reduce
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,6 +29,10 @@ from deepmf.fitting.stop_warnings import warn_of
 from deepmf.fitting.sweep import Sweep
 from deepmf.init import Start, StartError
 from deepmf.losses import DataCentric, Loss, Multilayer
+from deepmf.solvers import FastProjectedGradient
+
+_LINK_ITER, _LINK_TOL = 1000, 1e-6
+"""Limits for the links between flat fits."""
 
 
 @dataclass(frozen=True)
@@ -128,8 +133,8 @@ def fit(
     """
     check_against_data(problem, panels)
     with Interruption() as interruption:
-        run = _Run(panels, problem, control, rng, checkpoint, interruption)
-        done = run.run(starts)
+        run = _Run(panels, problem, starts, control, rng, checkpoint, interruption)
+        done = run.run()
     if checkpoint is not None and done.stop_reason not in CUT:
         checkpoint.done()
     warn_of(done.stop_reason, len(done.history) - 1, problem, control, checkpoint)
@@ -143,17 +148,21 @@ class _Run:
         self,
         panels: Panels,
         problem: Problem,
+        starts: Sequence[Start | Given],
         control: Control,
         rng: np.random.Generator,
         checkpoint: Checkpoint | None,
         interruption: Interruption,
     ) -> None:
         self.panels, self.problem, self.control, self.rng = panels, problem, control, rng
+        self.starts = starts
+        self.settles = control.augment is None and not isinstance(starts[0], Given)
+        self.flat = self.settles and self.joint and not problem.over_codes
+        self.flat &= problem.loss.errors == "data"
         self.checkpoint, self.interruption = checkpoint, interruption
         saved: Moment | None = None if checkpoint is None else checkpoint.load(_RECORDS)
         self.now = saved or Moment(sizes=[panels.norm2])
         self.began = clock() - self.now.time
-        self.flat = False
         self.place = self._place()
         if saved is not None:
             self._recall()
@@ -175,27 +184,25 @@ class _Run:
         """Whether layers are swept together once each has been fitted alone."""
         return self.problem.loss.joint and len(self.problem.layers) > 1
 
-    def run(self, starts: Sequence[Start | Given]) -> Fit:
+    def run(self) -> Fit:
         """Add the layers one by one, then sweep them together."""
         now, depth = self.now, len(self.problem.layers)
-        given = isinstance(starts[0], Given)
-        settles = self.control.augment is None and not given
         while now.state.depth < depth:
             self.place = self._place()
-            self._add(starts, settles)
-            if self.problem.over_codes and now.state.depth == depth > 1:
-                self._stack()
+            self._add()
+            if now.state.depth == depth and now.layer_codes:
+                self._bring_codes()
         self.place = self._place()
         if not self.joint:
             return self._finished([trial.stages[-1] for trial in now.chosen])
         if now.joint is None:
-            known = now.settled if settles else []
+            known = now.settled if self.settles else []
             fixed = joint(self.panels, now.state, self.problem, self.problem.loss, now.sizes, known)
             now.joint = Stage(fixed)
         self._sweep(now.joint, now.state, self.problem.loss, range(depth), self.control.max_iter)
         return self._finished([now.joint])
 
-    def _add(self, starts: Sequence[Start | Given], settles: bool) -> None:
+    def _add(self) -> None:
         """Start a layer from each start, fit it alone, and keep the lowest objective.
 
         Where penalties are measured by the layer's fit without them, that fit comes first. All
@@ -203,9 +210,9 @@ class _Run:
         """
         now, c, at = self.now, self.control, self.place
         panels, problem, k = at.panels, at.problem, at.layer
-        limit = c.max_iter if settles or not self.joint else c.augment or 0
-        first = limit if settles and problem.needs_fit(k, panels.shape) else 0
-        trials = self._started(starts)
+        limit = c.max_iter if self.settles or not self.joint else c.augment or 0
+        first = limit if self.settles and problem.needs_fit(k, panels.shape) else 0
+        trials = self._started()
         none: dict[str, Attributes] = {"H": None, "W": None}
         for trial in trials:
             self._alone(trial, 0, alone(k + 1, k, none), first)
@@ -220,11 +227,12 @@ class _Run:
             now.settled[-1] = now.settled[-1]._replace(error=error)
         now.chosen.append(replace(best, state=State(), codes=None))
         now.trials, now.at = [], 0
-        if self.problem.over_codes:
-            self._append(best.state.W[-1], as_numpy(panels.codes.H).astype(np.float64))
+        if self.problem.over_codes or self.flat:
+            codes = as_numpy(panels.codes.H).astype(np.float64)
+            (self._link if self.flat else self._append)(best.state.W[-1], codes)
         else:
             now.state = best.state
-            now.sizes.append(float(np.sum(best.state.W[k] ** 2)) if settles else best.size)
+            now.sizes.append(float(np.sum(best.state.W[k] ** 2)) if self.settles else best.size)
 
     def _append(self, Z: Array, H: Array) -> None:
         """Add a layer over codes, in the scale of the codes before it."""
@@ -242,8 +250,28 @@ class _Run:
             s.scales.append(np.where(means > 0, means, 1.0))
             self.now.sizes.append(float(np.sum((H / s.scales[-1][:, None]) ** 2)))
 
-    def _stack(self) -> None:
-        """Bring the codes of all layers to the data side."""
+    def _link(self, W: Array, F: Array) -> None:
+        """Add a layer that was fitted flat to the data.
+
+        Its H is ``argmin ||F - H Ht||`` over the layer's set, with the flat fit's codes F and the
+        codes Ht of the layer before.
+        """
+        s, k = self.now.state, self.now.state.depth
+        if k:
+            Ht = reduce(lambda codes, H: H @ codes, s.H[1:], self.now.layer_codes[0])
+            q = Quadratic.of(B=Ht @ Ht.T, C=F @ Ht.T)
+            H = np.linalg.lstsq(Ht.T, F.T, rcond=None)[0].T
+            constraint = self.problem.layers[k].constraint_H
+            H, solver = constraint.project(H), FastProjectedGradient()
+            s.H.append(solver.improve(q, constraint, H, _LINK_ITER, _LINK_TOL))
+        else:
+            s.H.append(np.empty((len(F), 0)))
+            self.now.layer_codes.append(F)
+        s.W.append(W)
+        self.now.sizes.append(float(np.sum(W**2)))
+
+    def _bring_codes(self) -> None:
+        """Bring the codes of the layers to the data side, and its surrogates to this side."""
         now, depth = self.now, self.now.state.depth
         self.panels.codes.set(np.vstack(now.layer_codes))
         now.layer_codes = []
@@ -253,14 +281,14 @@ class _Run:
         sweep = Sweep(self.panels, now.state, self.problem, loss, fixed, range(depth), 0, 1.0)
         now.state.data = self.panels.update(sweep.coding(), self.problem.solver, 0, 1.0)
 
-    def _started(self, starts: Sequence[Start | Given]) -> list[Trial]:
+    def _started(self) -> list[Trial]:
         """A trial for each start that works, those of a checkpoint included."""
         now, failure = self.now, StartError("There is no start to fit from.")
-        for number in range(len(now.trials), len(starts)):
+        for number in range(len(now.trials), len(self.starts)):
             if self._cut and any(now.trials):
                 break
             self._put_away()
-            state, start = self.place.copy(), starts[number]
+            state, start = self.place.copy(), self.starts[number]
             if isinstance(start, Given) and self.place.number > self.place.layer:
                 k, scales = self.place.number, now.state.scales[-1]
                 start = Given([start.W[k] / scales[:, None]], [start.H[k]])

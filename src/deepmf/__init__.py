@@ -11,6 +11,7 @@ from deepmf.constraints import (
     Fixed,
     GroupedSparse,
     Nonnegative,
+    OneParent,
     Simplex,
     Unconstrained,
 )
@@ -44,6 +45,7 @@ __all__ = [
     "Multilayer",
     "Multiplicative",
     "Nonnegative",
+    "OneParent",
     "ProjectedGradient",
     "Quadratic",
     "Regularizer",

@@ -4,7 +4,9 @@ from deepmf.constraints.base import Constraint
 from deepmf.constraints.entries import Box, Nonnegative, Unconstrained
 from deepmf.constraints.fixed import Fixed
 from deepmf.constraints.grouped_sparse import GroupedSparse
+from deepmf.constraints.one_parent import OneParent
 from deepmf.constraints.simplex import CappedSimplex, Simplex
+from deepmf.constraints.transposed import Transposed
 
 __all__ = [
     "Box",
@@ -13,6 +15,8 @@ __all__ = [
     "Fixed",
     "GroupedSparse",
     "Nonnegative",
+    "OneParent",
     "Simplex",
+    "Transposed",
     "Unconstrained",
 ]

@@ -7,7 +7,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from deepmf.core.parameters import Parametrized
-from deepmf.core.quadratic import Array, Block
+from deepmf.core.quadratic import Array, Block, Quadratic
 
 
 class Constraint(Parametrized):
@@ -38,6 +38,9 @@ class Constraint(Parametrized):
     bounded: bool = False
     """Whether the set is bounded, so that it fixes the scale of a factor."""
 
+    cone: bool = False
+    """Whether rows and columns of a matrix of the set may be rescaled by positive numbers."""
+
     def project(self, M: Array) -> Array:
         """argmin over Z in the set of ||Z - M||. Pure: M is left as it is."""
         raise NotImplementedError(f"{type(self).__name__} needs a method project(M).")
@@ -54,6 +57,13 @@ class Constraint(Parametrized):
 
         A start is rescaled by these before it is projected, which keeps the product with the
         factor on its other side. Projecting an unscaled spectrum onto the simplex would destroy it.
+        """
+        return None
+
+    def minimize(self, q: Quadratic, M: Array) -> Array | None:
+        """A matrix of the set with the smallest q, or none larger than at M, where that is exact.
+
+        ``None``: a solver approaches it by projections.
         """
         return None
 

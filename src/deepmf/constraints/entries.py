@@ -16,6 +16,7 @@ class Unconstrained(Constraint):
 
     name = "none"
     separable = "entries"
+    cone = True
 
     def project(self, M: Array) -> Array:
         """M itself."""
@@ -27,6 +28,7 @@ class Nonnegative(Constraint):
 
     name = "nonnegative"
     separable = "entries"
+    cone = True
     nonnegative = True
 
     def project(self, M: Array) -> Array:

@@ -18,6 +18,7 @@ from deepmf.data.matrix import as_numpy
 from deepmf.data.panels import DensePanels, Panels
 from deepmf.fitting.add_layer import Given, add_layer
 from deepmf.fitting.calibration import Attributes, Calibration, Settled, alone, joint, settled
+from deepmf.fitting.canonical import rescale
 from deepmf.fitting.checkpoint import Checkpoint
 from deepmf.fitting.control import CUT, REASONS, Control
 from deepmf.fitting.errors import measure
@@ -135,6 +136,7 @@ def fit(
     with Interruption() as interruption:
         run = _Run(panels, problem, starts, control, rng, checkpoint, interruption)
         done = run.run()
+        rescale(problem, done.state, panels)
     if checkpoint is not None and done.stop_reason not in CUT:
         checkpoint.done()
     warn_of(done.stop_reason, len(done.history) - 1, problem, control, checkpoint)

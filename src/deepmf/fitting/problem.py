@@ -12,7 +12,14 @@ import numpy as np
 
 from deepmf._utils.messages import SettingError, setting
 from deepmf._utils.warnings import warn
-from deepmf.constraints import Constraint, Nonnegative, Simplex, Unconstrained
+from deepmf.constraints import (
+    Constraint,
+    Nonnegative,
+    OneParent,
+    Simplex,
+    Transposed,
+    Unconstrained,
+)
 from deepmf.constraints.stacked import stacked
 from deepmf.core.parameters import Parametrized
 from deepmf.data.panels import Panels
@@ -125,17 +132,21 @@ def build_problem(
     H_penalties = per_layer("regularizer_H", regularizer_H, depth)
 
     loss, by = resolve("model", model), resolve("solver", solver)
+    over_codes = check_hierarchy(hierarchy) == "codes" and depth > 1
     scaled = depth > 1 and loss.errors == "layer" and by.objection(Simplex()) is None
-    layers = []
+    layers: list[Layer] = []
     for rank, W_set, H_set, W_penalty, H_penalty in zip(
         sizes, W_sets, H_sets, W_penalties, H_penalties
     ):
         on_W = None if W_penalty is None else resolve("regularizer", W_penalty)
         on_H = None if H_penalty is None else resolve("regularizer", H_penalty)
         set_H = _constraint(H_set, _natural(on_H, scaled=False))
-        set_W = _constraint(W_set, Nonnegative() if set_H.bounded else _natural(on_W, scaled))
+        natural_W = Nonnegative() if set_H.bounded and not over_codes else _natural(on_W, scaled)
+        if over_codes and layers and isinstance(set_H, OneParent):
+            set_H, natural_W = _natural(on_H, scaled=False), Transposed(set_H)
+        set_W = _constraint(W_set, natural_W)
         layers.append(Layer(rank, set_W, set_H, on_W, on_H))
-    problem = Problem(tuple(layers), loss, by, check_hierarchy(hierarchy))
+    problem = Problem(tuple(layers), loss, by, "codes" if over_codes else "components")
     problem.loss.check_depth(depth)
     _check_parts(problem)
     return problem

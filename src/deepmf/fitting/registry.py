@@ -19,6 +19,8 @@ CONSTRAINTS = (
     constraints.CappedSimplex,
     constraints.GroupedSparse,
     constraints.Fixed,
+    constraints.OneParent,
+    constraints.Transposed,
 )
 REGULARIZERS = (regularizers.MinVolume, regularizers.Ridge, regularizers.L1)
 SOLVERS = (

@@ -55,6 +55,9 @@ class Solver(Parametrized):
         """
         if not isinstance(q, Quadratic):
             return q.descend(constraint, M, max_iter, tol)
+        exact = constraint.minimize(q, M)
+        if exact is not None:
+            return exact
         block = constraint.free(M.shape)
         if block is None:
             return self.solve(q, constraint, M, max_iter, tol)

@@ -49,6 +49,12 @@ class TensorCodes(Codes):
             copy = torch.empty(tuple(H.shape), dtype=self.H.dtype, device=self.H.device)
             return copy.copy_(H if isinstance(H, torch.Tensor) else as_tensor(H))
 
+    def rescale(self, scales: Array) -> None:
+        """See `Codes.rescale`."""
+        with at_work(self.H.device):
+            by = as_tensor(np.ascontiguousarray(scales)).to(self.H.device, self.H.dtype)
+            self.take(self.H * by[:, None])
+
     def _like(self, H: Any) -> torch.Tensor:
         return torch.empty_like(H)
 

@@ -45,6 +45,10 @@ class Codes:
         """Replace the codes by an array that nobody else keeps, and forget those before."""
         self.H, self._behind = H, False
 
+    def rescale(self, scales: Array) -> None:
+        """Multiply each row by a number, and forget the codes before."""
+        self.set(self.H * scales[:, None].astype(self.H.dtype))
+
     @property
     def before(self) -> Any:
         """The codes before the last extrapolated update; None where there are none."""

@@ -85,11 +85,6 @@ class Sparse(Matrix):
         self.array, self.turned = array, turned
         self.shape, self.dtype = array.shape, array.dtype
 
-    @property
-    def kind(self) -> str:
-        """See `Matrix.kind`."""
-        return "a sparse matrix, whose zeros are data"
-
     @cached_property
     def _by_columns(self) -> Any:
         return sparse.csc_array(self.array)

@@ -120,7 +120,7 @@ class Matrix(ABC):
         return float(math.prod(self.shape))
 
     @property
-    def kind(self) -> str:
+    def description(self) -> str:
         """The library and the class of the array, for messages."""
         held = type(self if self.array is None else self.array)
         return f"{held.__module__.partition('.')[0]}'s {held.__name__}"

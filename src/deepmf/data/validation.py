@@ -165,9 +165,11 @@ def _weighted(
     Entries that are not ``seen`` have weight 0.
     """
     if not isinstance(X, Dense | OnDisk):
-        way = f"{name}.toarray()" if isinstance(X, Sparse) else f"np.asarray({name})"
+        way, what = f"np.asarray({name})", X.description
+        if isinstance(X, Sparse):
+            way, what = f"{name}.toarray()", "a sparse matrix, whose zeros are data"
         raise TypeError(
-            f"weights are for arrays and data on disk, but {name} is {X.kind}. Pass {way} if it "
+            f"weights are for arrays and data on disk, but {name} is {what}. Pass {way} if it "
             f"fits in memory, or leave weights out."
         )
     if isinstance(weights, str) and weights != "observed":

@@ -71,7 +71,7 @@ class TensorData(Matrix):
                 X = matrix
             case _:
                 raise TypeError(
-                    f"device={str(device)!r} works on arrays and tensors, got {matrix.kind}: "
+                    f"device={str(device)!r} works on arrays and tensors, got {matrix.description}: "
                     f"pass a dense array, or leave device out."
                 )
         there = cls._placed(X, where, home)

@@ -183,14 +183,15 @@ def _weighted(
         complete = not X.on_disk and not np.isnan(X.stats.smallest)
         return X if complete else Weighted(X)
     if weights is None:
-        return Weighted(X, Dense(np.asarray(seen)))
-    if isinstance(weights, str):
-        return Weighted(X, Dense(seen & ~np.isnan(X.numpy())))
-    V = _weights(weights, X, name)
-    if seen is not None:
-        V = Dense(np.where(seen, V.numpy(), V.dtype.type(0)))
+        V: Dense | OnDisk = Dense(np.asarray(seen))
+    elif isinstance(weights, str):
+        V = Dense(seen & ~np.isnan(X.numpy()))
+    else:
+        V = _weights(weights, X, name)
+        V = V if seen is None else Dense(np.where(seen, V.numpy(), V.dtype.type(0)))
     if not V.stats.largest > 0:
-        raise ValueError(f"weights are all 0: every entry of {name} is left out.")
+        why = "weights are all 0" if seen is None else "all that is not masked is missing"
+        raise ValueError(f"{why}: every entry of {name} is left out.")
     return Weighted(X, V)
 
 

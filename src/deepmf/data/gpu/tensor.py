@@ -71,8 +71,8 @@ class TensorData(Matrix):
                 X = matrix
             case _:
                 raise TypeError(
-                    f"device={str(device)!r} works on arrays and tensors, got {matrix.description}: "
-                    f"pass a dense array, or leave device out."
+                    f"device={str(device)!r} works on arrays and tensors, got "
+                    f"{matrix.description}: pass a dense array, or leave device out."
                 )
         there = cls._placed(X, where, home)
         there.turned = matrix.turned

@@ -30,6 +30,7 @@ try:
     from deepmf.data.gpu.kernels import Pass
     from deepmf.data.gpu.panels import TensorPanels
     from deepmf.data.gpu.tensor import TensorData
+    from deepmf.data.validation import as_matrix
 except ImportError as error:
     raise SystemExit(f"There is nothing to measure with: {error}") from None
 
@@ -223,7 +224,7 @@ def streamed(less: int, sending: float) -> str:
         rng = np.random.default_rng(0)
         W = rng.random((224, 6))
         X = np.tile((W @ rng.dirichlet(np.ones(6), 10_000).T).astype(np.float32), 200 // less)
-        with TensorPanels(TensorData.sent(X, "cuda")) as p:
+        with as_matrix(X, device="cuda").panels() as p:
             coding = Coding.of(W, Nonnegative())
             p.begin(coding)
             seen = []

@@ -22,7 +22,7 @@ import numpy as np
 from scipy import sparse
 
 from deepmf import Checkpoint, Factorization, MinVolume, factorize
-from deepmf.data.on_disk import Stored
+from deepmf.data.on_disk import OnDisk
 
 _LONGEST = 0.35
 """Longest time that a process may work before it is killed, in seconds."""
@@ -42,7 +42,7 @@ CASES: dict[str, tuple[Callable[[], Any], dict[str, Any]]] = {
     "multilayer, float32": (lambda: _dense().astype(np.float32), {"model": "multilayer"}),
     "three starts, augment": (_dense, {"init": ["random", "snpa", "random"], "augment": 10}),
     "sparse, plain sweeps": (_sparse, {"extrapolate": False, "model": "data-centric"}),
-    "on disk, min-volume": (lambda: Stored(_dense()), {"regularizer_W": MinVolume(0.1)}),
+    "on disk, min-volume": (lambda: OnDisk(_dense()), {"regularizer_W": MinVolume(0.1)}),
 }
 
 

@@ -122,7 +122,7 @@ BAD_DATA = {
     "none": (None, ["real numbers"]),
     "dict": ({"a": 1}, ["real numbers"]),
     "ragged": ([[1, 2], [3]], ["rows"]),
-    "masked": (np.ma.masked_greater(X, 0.5), ["masked", "fill"]),
+    "all masked": (np.ma.array(X, mask=True), ["masked", "every entry of X is left out"]),
     "zeros": (np.zeros((4, 5)), ["zero"]),
     "minus zeros": (-np.zeros((4, 5)), ["zero"]),
     "huge": (X * 1e150, ["e+1", "divide"]),

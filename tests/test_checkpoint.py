@@ -26,7 +26,7 @@ from deepmf import (
     factorize,
 )
 from deepmf._utils import atomic_files
-from deepmf.data.on_disk import Stored
+from deepmf.data.on_disk import OnDisk
 from deepmf.fitting import checkpoint
 from deepmf.fitting.interrupt import InterruptedWarning
 
@@ -108,7 +108,7 @@ KINDS = {
     "dense": lambda: X,
     "float32": lambda: X.astype(np.float32),
     "sparse": lambda: sparse.random_array((9, 60), density=0.4, rng=1, format="csc"),
-    "stored": lambda: Stored(X),
+    "stored": lambda: OnDisk(X),
 }
 
 

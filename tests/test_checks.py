@@ -39,7 +39,7 @@ from deepmf.checks import (
     check_solver,
     check_start,
 )
-from deepmf.data.panels import Codes, DensePanels, Foreign, Stored
+from deepmf.data.panels import Codes, DensePanels, Matrix, OnDisk
 from deepmf.init import hierarchical, nndsvd, random, snpa
 from deepmf.losses import H
 
@@ -97,7 +97,7 @@ def test_losses(loss):
     check_loss(loss)
 
 
-@pytest.mark.parametrize("kind", [np.array, np.asfortranarray, sparse.csr_array, Stored])
+@pytest.mark.parametrize("kind", [np.array, np.asfortranarray, sparse.csr_array, OnDisk])
 def test_panels(kind):
     check_panels(kind(X), X)
 
@@ -413,8 +413,8 @@ def test_broken_losses(loss, said):
         check_loss(loss)
 
 
-class Array(Foreign):
-    """A NumPy array behind `Foreign`, with whatever is wrong with its panels."""
+class Array(Matrix):
+    """A NumPy array behind `Matrix`, with whatever is wrong with its panels."""
 
     def __init__(self, X, kind=DensePanels):
         self.X, self.kind = X, kind
@@ -457,9 +457,9 @@ class Rough(DensePanels):
 def test_a_kind_needs_no_more_than_blocks_and_panels():
     data = Array(X)
     check_panels(data, X)
-    assert (data.min(), data.max()) == (X.min(), X.max())
-    assert data.sum() == pytest.approx(X.sum())
-    assert data.norm() == pytest.approx(np.linalg.norm(X))
+    assert data.stats[:2] == (X.min(), X.max())
+    assert data.stats.total == pytest.approx(X.sum())
+    assert data.stats.norm2 == pytest.approx(np.sum(X**2))
     np.testing.assert_array_equal(data.numpy(), X)
 
 

@@ -22,9 +22,9 @@ from deepmf import (
     Unconstrained,
     factorize,
 )
-from deepmf.data.on_disk import Stored
+from deepmf.data.on_disk import OnDisk
 from deepmf.data.panels import Coding, as_panels
-from deepmf.data.validation import check_matrix
+from deepmf.data.validation import as_matrix
 from deepmf.solvers import projected_gradient
 from deepmf.solvers.base import Solver
 
@@ -74,7 +74,7 @@ def problem(m, n, r, constraint, dtype, order="C"):
 
 
 def on_device(X, width=None):
-    return as_panels(check_matrix(X, sparse_ok=True, device="cuda"), width)
+    return as_matrix(X, device="cuda").panels(width)
 
 
 def host(H):
@@ -185,7 +185,7 @@ def test_a_tensor_that_begins_anywhere():
     for part in (large[1:22, 3:303], torch.zeros((403, 24), device="cuda")[3:303, 2:23].T,
                  torch.zeros((42, 600), device="cuda")[::2, ::2]):  # fmt: skip
         part.copy_(torch.from_numpy(X))
-        check_update(as_panels(check_matrix(part)), X, H, coding, FastProjectedGradient())
+        check_update(as_panels(part), X, H, coding, FastProjectedGradient())
 
 
 @pytest.mark.parametrize("rank", [6, 40])
@@ -205,11 +205,11 @@ def test_the_same_every_time(rank):
 def test_every_shape_arrives(shape, tmp_path):
     X = np.random.default_rng(0).random(shape) + 0.1
     np.save(tmp_path / "X.npy", X)
-    stored = Stored(np.load(tmp_path / "X.npy", mmap_mode="r"))
+    stored = OnDisk(np.load(tmp_path / "X.npy", mmap_mode="r"))
     for given in (X, np.asfortranarray(X), np.repeat(X, 2, axis=1)[:, ::2], stored,
                   np.broadcast_to(X[:1], (1, shape[1])), X.astype(np.float32)):  # fmt: skip
-        sent = tensor.TensorData.sent(given, "cuda").array
-        expected = given.columns(0, shape[1]) if given is stored else given
+        sent = as_matrix(given, device="cuda").array
+        expected = np.asarray(given)
         np.testing.assert_array_equal(sent.cpu().numpy(), expected)
     if min(shape) > 1:
         f = factorize(X, [2], device="cuda", **SHORT)
@@ -237,7 +237,7 @@ def test_blocks_are_as_good_as_the_whole(rank, order, dtype, streamed, tmp_path)
         given = np.repeat(X, 2, axis=1)[:, ::2]
     if order == "on disk":
         np.save(tmp_path / "X.npy", X)
-        given = Stored(np.load(tmp_path / "X.npy", mmap_mode="r"))
+        given = OnDisk(np.load(tmp_path / "X.npy", mmap_mode="r"))
     with on_device(given, 100) as p:
         assert p.blocks.most < 1234
         check_update(p, X, H, coding, FastProjectedGradient())

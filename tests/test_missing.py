@@ -14,8 +14,8 @@ from deepmf._utils.threads import limit_threads
 from deepmf.constraints import Nonnegative
 from deepmf.core.state import State
 from deepmf.core.terms import DataTerm
-from deepmf.data.panels import Coding, DensePanels, ObservedPanels, as_panels
-from deepmf.data.weighted import Observed
+from deepmf.data.panels import Coding, DensePanels
+from deepmf.data.validation import as_matrix
 from deepmf.fitting.add_layer import add_layer
 from deepmf.fitting.calibration import calibrate
 from deepmf.fitting.problem import build_problem
@@ -155,7 +155,7 @@ def filled_loss(sweep, panels, fills):
 @pytest.mark.parametrize("loss", [LayerCentric(), DataCentric()], ids=str)
 def test_every_block_update_decreases_the_filled_loss(loss):
     problem = build_problem(RANKS, loss)
-    panels, state = as_panels(Observed(X, WEIGHTS)), State()
+    panels, state = as_matrix(X, weights=WEIGHTS).panels(), State()
     for _ in RANKS:
         add_layer(panels, state, problem, resolve_start("nndsvd", False), RNG)
     calibration = calibrate(panels, state, problem, loss, [1.0] * 3)
@@ -240,7 +240,8 @@ def test_float32_stays_and_is_close(model, weights):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("weights", [None, ~GAPS, WEIGHTS], ids=["nan", "mask", "weights"])
 def test_products_are_those_of_the_filled_data(weights, dtype):
-    panels = ObservedPanels(Observed(HOLED.astype(dtype), weights), 16)
+    given = "observed" if weights is None else weights
+    panels = as_matrix(HOLED.astype(dtype), weights=given).panels(16)
     V = ~GAPS if weights is None else weights
     B = [RNG.random((20, 3)) for _ in range(2)]
     H = RNG.random((3, 90)).astype(dtype)
@@ -258,7 +259,7 @@ def test_products_are_those_of_the_filled_data(weights, dtype):
 
 
 def test_starts_see_every_row_filled_by_its_mean():
-    panels = ObservedPanels(Observed(X, WEIGHTS), 16)
+    panels = as_matrix(X, weights=WEIGHTS).panels(16)
     means = np.sum(WEIGHTS * X, axis=1) / WEIGHTS.sum(axis=1)
     filled = WEIGHTS * X + (1 - WEIGHTS) * means[:, None]
     plain = DensePanels(filled)
@@ -271,7 +272,7 @@ def test_starts_see_every_row_filled_by_its_mean():
 def test_memory_goes_with_a_few_columns_not_with_all():
     big = np.ones((100, 40_000))
     big[::3, ::2] = np.nan
-    panels = ObservedPanels(Observed(big))
+    panels = as_matrix(big, weights="observed").panels()
     panels.codes.set(np.ones((2, big.shape[1])))
     coding = Coding.of(np.ones((100, 2)), Nonnegative())
     with limit_threads(2):  # each holds a few columns of its own

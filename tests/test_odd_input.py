@@ -172,7 +172,7 @@ def test_the_estimators_container_does_not_matter(make, tmp_path):
         (X > 0.3, np.float64),
         ((9 * X).astype(int), np.float64),
         ((99 * X).astype(np.uint8), np.float64),
-        (X.astype(np.float16), np.float32),
+        (X.astype(np.float16), np.float64),
         (X.astype(">f4"), np.float32),
         (X.astype(np.float32), np.float32),
     ],

@@ -10,7 +10,7 @@ from scipy import sparse
 from scipy.optimize import nnls
 
 from deepmf import factorize, scan
-from deepmf.data.on_disk import Stored
+from deepmf.data.on_disk import OnDisk
 from deepmf.selection.holdout import PARTS, ROWS, Samples, completion_errors, held_out
 from deepmf.selection.scan import _fit, _Task
 
@@ -150,7 +150,7 @@ def test_a_fit_that_diverged_has_no_finite_error():
 
 def test_data_on_disk_are_brought_into_memory():
     X = counts(3, (30, 60)).toarray()
-    np.testing.assert_array_equal(held_out(Stored(X)).X, X)
+    np.testing.assert_array_equal(held_out(OnDisk(X)).X, X)
 
 
 def test_bad_data_get_a_sentence():

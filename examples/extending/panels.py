@@ -4,13 +4,13 @@ import numpy as np
 
 from deepmf import Quadratic, factorize
 from deepmf.checks import check_panels
-from deepmf.data.panels import Foreign, Panels, squared_answer
+from deepmf.data.panels import Matrix, Panels, squared_answer
 
 
-class Factored(Foreign):
+class Factored(Matrix):
     """X = U V with U (m x k) and V (k x n): say, a scene after compression by principal components.
 
-    `Foreign` is what the rest of the library asks of a matrix before a fit.
+    `Matrix` is the interface of X before a fit: statistics, and the places of bad entries.
     """
 
     def __init__(self, U, V):

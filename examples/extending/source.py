@@ -7,14 +7,14 @@ import numpy as np
 
 from deepmf import factorize
 from deepmf.checks import check_panels
-from deepmf.data.panels import Stored
+from deepmf.data.panels import OnDisk
 from deepmf.datasets import simulated_scene
 
 
 class SideBySide:
     """Files with m x n_i numbers each, as one m x (n_1 + n_2 + ...) matrix: scenes of one sensor.
 
-    `Stored` requests columns a, ..., b - 1 or an increasing list of columns.
+    `OnDisk` requests columns a, ..., b - 1 or an increasing list of columns.
     """
 
     def __init__(self, paths):
@@ -38,7 +38,7 @@ with TemporaryDirectory() as folder:
     scenes = [simulated_scene(rows=32, cols=32, random_state=seed).X for seed in range(3)]
     for i, X in enumerate(scenes):
         np.save(Path(folder) / f"{i}.npy", X)
-    data = Stored(SideBySide(sorted(Path(folder).glob("*.npy"))))
+    data = OnDisk(SideBySide(sorted(Path(folder).glob("*.npy"))))
     check_panels(data, np.hstack(scenes))
     f = factorize(data, ranks=[6, 3], init="snpa", tol=1e-3)
     print(f)

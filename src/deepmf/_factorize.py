@@ -1,18 +1,23 @@
-"""The one function most users need."""
+"""Fits a deep factorization to a matrix whose columns are samples."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
+from deepmf._utils.messages import setting
 from deepmf._utils.rng import generator
 from deepmf._utils.warnings import warn
+from deepmf.core.parameters import check_integer
 from deepmf.data.containers import as_columns
 from deepmf.data.layout import Layout
-from deepmf.data.matrix import Foreign
-from deepmf.data.panels import Panels, as_panels
-from deepmf.data.validation import check_matrix, check_scale, check_seen, check_sign, check_whole
+from deepmf.data.matrix import Matrix
+from deepmf.data.panels import Panels
+from deepmf.data.validation import as_matrix, check_scale, check_seen, check_sign, check_whole
 from deepmf.factorization import Factorization
 from deepmf.fitting.add_layer import Given, check_given
 from deepmf.fitting.checkpoint import Checkpoint
@@ -60,12 +65,13 @@ def factorize(
     ----------
     X : matrix, m x n, or AnnData, xarray.DataArray, Dataset
         m features x n samples. float32 stays float32; other numbers become float64. Never copied
-        if it is already floating. A SciPy sparse array or matrix stays sparse (CSR is converted to
-        CSC once). A PyTorch tensor is worked on where it is, and the factors are tensors there. A
-        Dask array is worked on by the workers of the `distributed.Client` in use, and ``H[0]`` is
-        one too. Of AnnData, obs are the samples, of an xarray cube the pixels with data; their
-        names and coordinates, or the layout of a `Dataset` as `deepmf.io.read` gives it, go on to
-        the result. A DataFrame's columns are samples here, which is said in a warning.
+        if it has one of these types. Masked entries of a ``numpy.ma`` array are missing. A SciPy
+        sparse array or matrix stays sparse (CSR is converted to CSC once). A PyTorch tensor is
+        worked on where it is, and the factors are tensors there. A Dask array is worked on by the
+        workers of the `distributed.Client` in use, and ``H[0]`` is one too. Of AnnData, obs are the
+        samples, of an xarray cube the pixels with data; their names and coordinates, or the layout
+        of a `Dataset` as `deepmf.io.read` gives it, go on to the result. A DataFrame's columns are
+        samples here, which is said in a warning.
     ranks : int or sequence of ints
         r_1, ..., r_L: the number of components of each layer, normally decreasing. One number is
         NMF with a single layer.
@@ -166,49 +172,131 @@ def factorize(
     >>> [W.shape for W in f.W], [H.shape for H in f.H]
     ([(3, 6), (3, 3)], [(6, 1000), (3, 6)])
     """
-    data, layout, weights = as_columns(X, weights)
-    data = check_matrix(data, sparse_ok=True, device=device, weights=weights)
-    check_seen(data)
-    problem = build_problem(
-        ranks, model, constraint_W, constraint_H, regularizer_W, regularizer_H, solver, hierarchy
-    )
-    control = Control(
+    plan = Plan.of(
+        ranks,
+        model=model,
+        constraint_W=constraint_W,
+        constraint_H=constraint_H,
+        regularizer_W=regularizer_W,
+        regularizer_H=regularizer_H,
+        hierarchy=hierarchy,
+        init=init,
+        augment=augment,
+        solver=solver,
         max_iter=max_iter,
         tol=tol,
         max_time=max_time,
         inner_iter=inner_iter,
         inner_tol=inner_tol,
         extrapolate=extrapolate,
-        augment=augment,
-        callbacks=(callbacks,) if callable(callbacks) else callbacks,
+        random_state=random_state,
+        allow_negative=allow_negative,
+        callbacks=callbacks,
+        panel_size=panel_size,
+        checkpoint=checkpoint,
     )
-    to_file = Checkpoint.of(checkpoint)
-    if to_file is not None and isinstance(data, Foreign) and data.lazy:
+    data, layout, weights = as_columns(X, weights)
+    return run(as_matrix(data, weights=weights, device=device), layout, plan)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Settings of a fit, built and checked before any data are touched."""
+
+    problem: Problem
+    control: Control
+    starts: list[Start] | tuple[Any, Any]
+    """Starts to fit from, or the user's own factors (Ws, Hs)."""
+    random_state: Any
+    rng: np.random.Generator
+    allow_negative: bool
+    panel_size: int | None
+    checkpoint: Checkpoint | None
+
+    @classmethod
+    def of(
+        cls,
+        ranks: int | Sequence[int],
+        *,
+        model: object,
+        constraint_W: object,
+        constraint_H: object,
+        regularizer_W: object,
+        regularizer_H: object,
+        hierarchy: object,
+        solver: object,
+        init: object,
+        callbacks: Callback | Sequence[Callback] | None,
+        random_state: Any,
+        allow_negative: bool,
+        checkpoint: Checkpoint | str | os.PathLike[str] | None,
+        panel_size: int | None = None,
+        **control: Any,
+    ) -> Plan:
+        """The plan that the arguments of `factorize` describe; ``control`` goes to `Control`."""
+        problem = build_problem(
+            ranks,
+            model,
+            constraint_W,
+            constraint_H,
+            regularizer_W,
+            regularizer_H,
+            solver,
+            hierarchy,
+        )
+        if panel_size is not None:
+            check_integer(setting("panel_size"), panel_size, 1)
+        return cls(
+            problem=problem,
+            control=Control(
+                callbacks=(callbacks,) if callable(callbacks) else callbacks, **control
+            ),
+            starts=_starts(init, problem),
+            random_state=random_state,
+            rng=generator(random_state),
+            allow_negative=allow_negative,
+            panel_size=panel_size,
+            checkpoint=Checkpoint.of(checkpoint),
+        )
+
+
+def run(data: Matrix, layout: Layout, plan: Plan) -> Factorization:
+    """Fit a validated matrix whose columns are samples."""
+    problem, control, to_file = plan.problem, plan.control, plan.checkpoint
+    if to_file is not None and data.lazy:
         raise ValueError(
             "checkpoint is not for Dask arrays, whose codes stay on the workers (which may be lost "
             "without one); leave it out, or pass X.compute() if it fits in memory."
         )
-    check_whole(data, problem.layers[0].constraint_H)
-    if panel_size is None and problem.layers[0].constraint_H.separable is None:
-        panel_size = data.shape[1]  # a set that ties all columns of H_1 needs them in one panel
+    whole = problem.codes_constraint
+    check_whole(data, whole)
+    check_seen(data)
     check_scale(data)
-    if problem.nonnegative and not allow_negative:
+    if problem.nonnegative and not plan.allow_negative:
         check_sign(data)
-    with as_panels(data, panel_size) as panels:
-        starts, rng = _starts(init, problem, panels), generator(random_state)
+    width = plan.panel_size
+    if width is None and whole.separable is None:
+        width = data.shape[1]  # a set that ties all columns of H_1 needs them in one panel
+    panels: Panels
+    with data.panels(width) as panels:
+        starts: list[Start | Given] = (
+            [check_given(*plan.starts, problem, panels)]
+            if isinstance(plan.starts, tuple)
+            else [*plan.starts]
+        )
         if to_file is not None:
             owner = fingerprint(
                 panels,
                 problem,
                 starts,
-                random_state,
-                augment=augment,
-                inner_iter=inner_iter,
-                inner_tol=inner_tol,
-                extrapolate=extrapolate,
+                plan.random_state,
+                augment=control.augment,
+                inner_iter=control.inner_iter,
+                inner_tol=control.inner_tol,
+                extrapolate=control.extrapolate,
             )
             to_file.bind(owner)
-        done = fit(panels, problem, starts, control, rng, to_file)
+        done = fit(panels, problem, starts, control, plan.rng, to_file)
         f = _result(done, panels, problem, layout)
     said = advice(done, problem)
     if said:
@@ -216,14 +304,14 @@ def factorize(
     return f
 
 
-def _starts(init: object, problem: Problem, panels: Panels) -> list[Start | Given]:
-    """One start, several (a list of names and functions), or the user's own factors."""
+def _starts(init: object, problem: Problem) -> list[Start] | tuple[Any, Any]:
+    """One start, several (a list of names and functions), or the user's own factors (Ws, Hs)."""
     signed = not problem.layers[0].constraint_W.nonnegative
     if isinstance(init, list | tuple) and init:
         if all(isinstance(start, str) or callable(start) for start in init):
             return [resolve_start(start, signed) for start in init]
         if len(init) == 2 and not any(M is None or isinstance(M, str) or callable(M) for M in init):
-            return [check_given(init[0], init[1], problem, panels)]
+            return (init[0], init[1])
     return [resolve_start(init, signed)]
 
 

@@ -1,4 +1,4 @@
-"""scikit-learn's face of the library, and the only file that turns the data: rows are samples."""
+"""The scikit-learn estimator `DeepMF`, whose rows are samples."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from sklearn.base import (
     TransformerMixin,
     clone,
 )
-from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
-from deepmf._factorize import factorize
+from deepmf._factorize import Plan, run
 from deepmf.data.assemble import names_array, only_counts
 from deepmf.data.containers import (
     Kind,
@@ -33,15 +33,12 @@ from deepmf.data.containers import (
 )
 from deepmf.data.dataset import Dataset
 from deepmf.data.layout import Layout
-from deepmf.data.matrix import Foreign, as_foreign, as_numpy, times
-from deepmf.data.on_disk import Stored
-from deepmf.data.validation import check_matrix, check_sign, is_sparse
-from deepmf.data.weighted import Observed
+from deepmf.data.matrix import Matrix, adapted, as_numpy
+from deepmf.data.validation import adapt, as_matrix, check_finite, check_sign
 from deepmf.factorization import Factorization, layer_number
 from deepmf.fitting.checkpoint import Checkpoint
 from deepmf.fitting.control import Callback
 from deepmf.fitting.history import History
-from deepmf.fitting.problem import check_ranks
 from deepmf.fitting.registry import SETTINGS, resolve
 
 _MATRIX: dict[str, Any] = {
@@ -49,7 +46,7 @@ _MATRIX: dict[str, Any] = {
     "accept_sparse": ["csr", "csc"],
     "ensure_all_finite": False,
 }
-"""What scikit-learn is to look for; `check_matrix` knows more to say of entries not finite."""
+"""Checks left to scikit-learn; `as_matrix` says more about entries that are not finite."""
 
 
 class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -271,31 +268,25 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         DeepMF
             The estimator itself.
         """
-        kind, weights = kind_of(X), self._weights(weights)
-        data = as_dataset(X, weights=weights)
-        if data is not None:
-            say_left_out(X, data)
-            weights = weights_within(data, weights, "rows")
-        given = X if data is None else _turned(data.X)
-        A = self._matrix(given, reset=True)
-        lazy = isinstance(A, Foreign) and A.lazy  # then it is loaded here, and only once
-        device = self.device if lazy else None
-        M = check_matrix(A, sparse_ok=True, device=device, weights=weights)
         # Clones: parameters set after the fit must not change what was fitted.
         settings = {
             name: value if name in ("init", "callbacks", "checkpoint") else clone(value, safe=False)
             for name, value in self.get_params(deep=False).items()
         }
-        number = layer_number(settings.pop("layer"), len(check_ranks(self.ranks)))
-        del settings["weights"]  # they go along with M
-        if not self._accepts_negative():
-            check_sign(M)  # here, where rows are samples, so that it names the right entry
-        layout = self._layout_of_table(X) if data is None else data.layout
-        f = factorize(Dataset("X", M.T, layout), settings.pop("ranks"), **settings)
+        layer, device = settings.pop("layer"), settings.pop("device")
+        del settings["weights"]  # they go along with the data
+        plan = Plan.of(**settings)
+        number = layer_number(layer, len(plan.problem.ranks))
+        kind, weights = kind_of(X), self._weights(weights)
+        data = as_dataset(X, weights=weights)
+        if data is not None:
+            say_left_out(X, data)
+        M = self._matrix(X, data, weights, device, fitting=True)
+        f = run(M, self._layout_of_table(X) if data is None else data.layout, plan)
         if kind == "anndata":
             self.feature_names_in_ = np.asarray(f.layout.features, dtype=object)
         self._fitted_kind: Kind = kind
-        self._fitted_norm = _norm(M)
+        self._fitted_norm = M.stats.norm2**0.5
         self.factorization_: Factorization = f
         self.history_: History = f.history
         self.stop_reason_ = f.stop_reason
@@ -342,10 +333,12 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         number = self._number(layer)
         output = self._check_container(number)
-        M, data = self._samples(X, weights)
+        weights = self._weights(weights)
+        data = as_dataset(X, weights=weights)
+        M: Any = self._matrix(X, data, weights, self.device)
         if self.factorization_.problem.nonnegative and not self.allow_negative:
-            M = _nonnegative(M)
-        codes = self.factorization_.encode(M.T, number, self.device).T
+            M = M.by_columns(_nonnegative) if M.lazy else _nonnegative(M)
+        codes = self.factorization_.encode(M, number, self.device).T
         codes = np.ascontiguousarray(codes) if isinstance(codes, np.ndarray) else codes
         kind = kind_of(X)
         if data is None or output not in ("default", "pandas" if kind == "anndata" else "default"):
@@ -381,12 +374,14 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
                 A.drop_vars("component", errors="ignore") for A in (codes, self.components(number))
             )
             return maps.dot(rows, dim="component").rename(None)
-        M = check_matrix(_rows_are_samples(codes), "codes")
-        if M.shape[1] != rank:
+        M = adapt(codes, "codes").T
+        if not M.lazy:
+            check_finite(M, "codes")
+        if M.shape[0] != rank:
             raise ValueError(
-                f"codes has shape {M.shape}; layer {number} needs (n_samples, {rank})."
+                f"codes has shape {M.shape[::-1]}; layer {number} needs (n_samples, {rank})."
             )
-        X = times(M, as_numpy(self.factorization_.basis(number)).T)
+        X = M.array.T @ M.own(as_numpy(self.factorization_.basis(number)).T)
         return samples_as(kind_of(codes), X, codes, self.factorization_.layout)
 
     def components(self, layer: int) -> Any:
@@ -495,12 +490,12 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             At most 0; larger is better, as model selection wants it.
         """
         check_is_fitted(self)
-        M, _ = self._samples(X, weights)
-        error = self.factorization_.squared_error(M.T, self.layer_, self.device)
-        return -error / (M.total_weight if isinstance(M, Observed) else M.shape[0] * M.shape[1])
+        weights = self._weights(weights)
+        M = self._matrix(X, as_dataset(X, weights=weights), weights, self.device)
+        return -self.factorization_.squared_error(M, self.layer_) / M.total_weight
 
     def _weights(self, given: Any) -> Any:
-        """What a method was given, or else what the estimator says."""
+        """Weights that a method was given, else the estimator's own."""
         if self.weights is not None and not isinstance(self.weights, str):
             raise ValueError(
                 "DeepMF's own weights must be None or 'observed', got an array or the like: give "
@@ -508,40 +503,38 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             )
         return self.weights if given is None else given
 
-    def _samples(self, X: Any, weights: Any = None) -> tuple[Any, Dataset | None]:
-        """X as a matrix with the features of the fit, and the data set it came from."""
-        weights = self._weights(weights)
-        data = as_dataset(X, weights=weights)
-        if data is None:
-            M = self._matrix(X, reset=False)
-        else:
-            fitted = self.factorization_.layout
-            check_same_features(data.layout, fitted, data.X.shape, self.n_features_in_)
-            weights = weights_within(data, weights, "rows")
-            M = _rows_are_samples(_turned(data.X))
-            M = M if isinstance(M, Foreign) else check_array(M, **_MATRIX)
-        return check_matrix(M, sparse_ok=True, weights=weights), data
-
-    def _matrix(self, X: Any, reset: bool) -> Any:
-        """X as scikit-learn takes it; of another library's array only the width is looked at."""
-        A = _rows_are_samples(X)
-        if not isinstance(A, Foreign):
-            try:
-                return validate_data(self, X, reset=reset, **_MATRIX)
-            except (TypeError, ValueError):
-                if kind_of(X) == "pandas":
-                    check_table(X)
-                raise
-        A = A.checked("X")
-        if reset:
-            self.n_features_in_ = A.shape[1]
+    def _matrix(
+        self, X: Any, data: Dataset | None, weights: Any, device: Any, fitting: bool = False
+    ) -> Matrix:
+        """Samples, perhaps of a data set, as a matrix; its features are those of the fit."""
+        plain = data is None and adapted(X) is None
+        if data is not None:
+            if not fitting:
+                fitted = self.factorization_.layout
+                check_same_features(data.layout, fitted, data.X.shape, self.n_features_in_)
+            X, weights = data.X.T, weights_within(data, weights, "rows")
+        elif plain:
+            X = self._validated(X, fitting)
+        M = as_matrix(X, weights=weights, device=device, samples="rows")
+        if fitting and not plain:
+            self.n_features_in_: int = M.shape[0]
             self.__dict__.pop("feature_names_in_", None)  # of an earlier fit
-        elif A.shape[1] != self.n_features_in_:
+        elif M.shape[0] != self.n_features_in_:
             raise ValueError(
-                f"X has {A.shape[1]} features, but {type(self).__name__} is expecting "
+                f"X has {M.shape[0]} features, but {type(self).__name__} is expecting "
                 f"{self.n_features_in_} features as input."
             )
-        return A
+        return M
+
+    def _validated(self, X: Any, reset: bool) -> Any:
+        """A table, an array or a sparse matrix that scikit-learn has checked; masks are kept."""
+        try:
+            A = validate_data(self, X, reset=reset, **_MATRIX)
+        except (TypeError, ValueError):
+            if kind_of(X) == "pandas":
+                check_table(X)
+            raise
+        return np.ma.array(A, mask=X.mask) if np.ma.is_masked(X) else A
 
     def _layout_of_table(self, X: Any) -> Layout:
         """Names of a DataFrame's columns and rows."""
@@ -606,29 +599,7 @@ def _no_part(name: str, part: str, held: object) -> str:
     return f"{name} has one per layer; set the whole list instead of {name}__{part}."
 
 
-def _rows_are_samples(X: Any) -> Any:
-    """Another library's array as `Foreign`; a lazy one the way that `factorize` sees it."""
-    A = as_foreign(X)
-    return as_foreign(A.array.T).T if isinstance(A, Foreign) and A.lazy else A
-
-
-def _turned(X: Any) -> Any:
-    """The transpose; what is read in blocks of columns is taken into memory."""
-    return (np.asarray(X) if isinstance(X, Stored) else X).T
-
-
-def _nonnegative(M: Any) -> Any:
-    """M, whose entries are not negative: a lazy matrix is looked at as it is computed."""
-    if isinstance(M, Foreign) and M.lazy:
-        return as_foreign(M.T.by_columns(_nonnegative)).T
-    check_sign(M, new=True)
-    return M
-
-
-def _norm(M: Any) -> float:
-    """||M||, of a matrix of any kind."""
-    if isinstance(M, Foreign):
-        return M.norm()
-    if isinstance(M, Observed):
-        return float(M.norm2**0.5)
-    return float(np.linalg.norm(M.data if is_sparse(M) else M))
+def _nonnegative(X: Any) -> Any:
+    """New samples, whose entries are not negative."""
+    check_sign(adapt(X), new=True)
+    return X

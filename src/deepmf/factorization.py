@@ -22,9 +22,9 @@ from deepmf.core.state import State
 from deepmf.core.terms import Model
 from deepmf.data.dataset import Dataset
 from deepmf.data.layout import Layout
-from deepmf.data.matrix import Foreign, as_foreign, as_numpy
-from deepmf.data.panels import Coding, Panels, as_panels
-from deepmf.data.validation import check_matrix, check_scale, check_seen, check_whole
+from deepmf.data.matrix import Matrix, as_numpy
+from deepmf.data.panels import Coding, Panels
+from deepmf.data.validation import as_matrix, check_scale, check_seen, check_whole
 from deepmf.fitting.history import History
 from deepmf.fitting.problem import Problem, problem_from_spec
 from deepmf.fitting.registry import UnknownNameError
@@ -225,26 +225,24 @@ class Factorization:
         array, r_l x k
             Codes, in the kind that X is.
         """
-        X = X.X if isinstance(X, Dataset) else X
-        data = as_foreign(X)
-        if isinstance(data, Foreign) and data.lazy and weights is None:
-            self._check_rows(data.checked("X").shape[0])
+        data = self._new_data(X, device, weights)
+        if data.lazy:
             check_whole(data, self.problem.layers[0].constraint_H.inner)
             encode = replace(self, H=self._without_codes()).encode
             rank = self.ranks[self._index(layer)]
             return data.by_columns(partial(encode, layer=layer, device=device), rank)
         if self.over_codes and not self.problem.loss.joint:
-            return self._coded_in_turn(X, self._index(layer), device, weights)
-        panels = self._coded(X, device, weights)
+            return self._coded_in_turn(data, self._index(layer))
+        panels = self._coded(data)
         codes = panels.own(panels.codes.H)
         if self.over_codes:
             return codes[self._state().rows(self._index(layer))]
         return _chain([panels.own(M) for M in self._lifts(layer)], codes)
 
-    def _coded_in_turn(self, X: Any, k: int, device: Any, weights: Any) -> Any:
+    def _coded_in_turn(self, X: Matrix, k: int) -> Any:
         """Codes of a layer, each layer's from those of the layer before."""
         one = [self.problem.layer(i) for i in range(k + 1)]
-        codes = replace(self, W=self.W[:1], problem=one[0], scales=[]).encode(X, 1, device, weights)
+        codes = replace(self, W=self.W[:1], problem=one[0], scales=[]).encode(X)
         for i in range(1, k + 1):
             scales = self.scales[i - 1][:, None]
             part = replace(self, W=[as_numpy(self.W[i]) / scales], problem=one[i], scales=[])
@@ -267,7 +265,7 @@ class Factorization:
             0 where the layer's components make up X exactly.
         """
         B = self._state().basis(self._index(layer))
-        with self._coded(X, device, weights) as panels:
+        with self._coded(self._new_data(X, device, weights)) as panels:
             return float(panels.residuals2([B])[0])
 
     def of_rows(self, rows: Any) -> Factorization:
@@ -298,14 +296,19 @@ class Factorization:
         W, H = ([as_numpy(M) for M in factors] for factors in (self.W, self.H))
         return replace(self, W=W, H=H)
 
-    def _coded(self, X: Any, device: Any, weights: Any) -> Panels:
-        """New data with their codes in the first layer."""
+    def _new_data(self, X: Any, device: Any, weights: Any) -> Matrix:
+        """New samples as a matrix with the rows of the fit."""
         X = X.X if isinstance(X, Dataset) else X
-        data = check_matrix(X, sparse_ok=True, device=device, weights=weights)
-        check_seen(check_scale(data, zero_ok=True), rows=False)
+        data = as_matrix(X, weights=weights, device=device)
         self._check_rows(data.shape[0])
+        return data
+
+    def _coded(self, data: Matrix) -> Panels:
+        """New samples with their codes in the first layer."""
+        check_scale(data, zero_ok=True)
+        check_seen(data, features=False)
         constraint = self.problem.codes_constraint.inner  # held codes are those of the fit's data
-        panels = as_panels(data, None if constraint.separable else data.shape[1])
+        panels: Panels = data.panels(None if constraint.separable else data.shape[1])
         s, model = self._state(), self._model()
         penalty = self.problem.layers[0].regularizer_H
         coding = Coding(

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from deepmf.data.on_disk import Stored, as_stored
+from deepmf.data.on_disk import as_on_disk
 
 __all__ = [
     "Matching",
@@ -414,11 +414,10 @@ def squared_residuals(X: Any, W: Array, H: Array) -> tuple[Array, Array]:
 
 
 def _dense_squares(X: Any, W: Array, H: Array) -> tuple[Array, Array]:
-    X = as_stored(X)
+    X = as_on_disk(X)
     squares, norms2 = np.empty(X.shape[1]), np.empty(X.shape[1])
     for cols in _blocks(X.shape):
-        part = X.columns(cols.start, cols.stop) if isinstance(X, Stored) else X[:, cols]
-        x = part.astype(np.float64)
+        x = X[:, cols].astype(np.float64)
         missing = np.isnan(x)
         x[missing] = 0
         norms2[cols] = np.einsum("ij,ij->j", x, x)

@@ -11,8 +11,9 @@ from deepmf import FastProjectedGradient, Nonnegative, factorize
 from deepmf._utils.threads import thread_count
 from deepmf.data.dask import placement, pool, worker
 from deepmf.data.dask.recompute import RereadPanels
-from deepmf.data.matrix import as_foreign
+from deepmf.data.in_memory import Dense
 from deepmf.data.panels import Coding
+from deepmf.data.validation import as_matrix
 
 da = pytest.importorskip("dask.array")
 distributed = pytest.importorskip("distributed")
@@ -25,7 +26,7 @@ QUICK = {"max_iter": 5, "tol": 0, "random_state": 0}
 def test_without_a_client_a_cluster_is_started_and_ended(X):
     D = da.from_array(X, chunks=RAGGED)
     before = os.environ.copy(), thread_count()
-    data = as_foreign(D)
+    data = as_matrix(D)
     f = factorize(D, [4, 2], **QUICK)
     g = factorize(X, [4, 2], **QUICK)
     np.testing.assert_allclose(f.history.objective, g.history.objective, rtol=1e-10)
@@ -33,9 +34,9 @@ def test_without_a_client_a_cluster_is_started_and_ended(X):
     with pytest.raises(ValueError, match="No global client"):
         distributed.get_client()
     assert (os.environ.copy(), thread_count()) == before
-    assert data.checked("X").max() == X.max()  # starts one and keeps its facts
-    data.panels(None).close()
-    assert data.norm() == pytest.approx(np.linalg.norm(X))
+    assert data.stats.largest == X.max()  # starts one and keeps its facts
+    data.panels().close()
+    assert data.stats.norm2 == pytest.approx(np.sum(X**2))
 
 
 def test_a_worker_uses_its_own_threads(X):
@@ -52,7 +53,7 @@ def test_a_worker_uses_its_own_threads(X):
 def test_a_worker_with_a_gpu_works_there(X, monkeypatch, new_cluster):
     """A worker that declares one is asked to send its blocks to it; here the device is a list."""
     sent = []
-    monkeypatch.setattr(worker, "on_device", lambda block, device: sent.append(device) or block)
+    monkeypatch.setattr(Dense, "on", lambda block, device: sent.append(device) or block)
     settings = {"n_workers": 1, "processes": False, "resources": {"GPU": 1}}
     with new_cluster(**settings) as client, client.as_current():
         factorize(da.from_array(X, chunks=RAGGED), [4], **QUICK)
@@ -64,8 +65,9 @@ def test_what_came_in_a_message_is_aligned(X):
     off = np.frombuffer(b"." + X.tobytes(), offset=1).reshape(X.shape)
     assert not off.flags.aligned
     s = worker.Share("x", {0: off}, {}, worker.Kind(1, alone=False))
-    assert s._readers[0]().flags.aligned
-    np.testing.assert_array_equal(s._readers[0](), X)
+    block = s._readers[0]().numpy()
+    assert block.flags.aligned
+    np.testing.assert_array_equal(block, X)
 
 
 # --- blocks that do not fit --------------------------------------------------------------------

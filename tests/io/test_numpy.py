@@ -28,14 +28,16 @@ def pictures(data):
 
 
 @pytest.mark.parametrize("dtype", ["?", "u1", "i2"])
-def test_small_integers_are_loaded_unless_the_file_is_large(tmp_path, monkeypatch, dtype):
+def test_small_integers_are_read_as_float32_whatever_the_size_of_the_file(
+    tmp_path, monkeypatch, dtype
+):
     np.save(tmp_path / "x.npy", (9 * CUBE).astype(dtype))
     loaded = read(tmp_path / "x.npy").X
     assert type(loaded) is np.ndarray
     assert loaded.dtype == np.float32
     monkeypatch.setattr(on_disk, "_LARGE", 0)
     mapped = read(tmp_path / "x.npy").X
-    assert isinstance(mapped, np.memmap)
+    assert isinstance(mapped, on_disk.OnDisk)
     np.testing.assert_array_equal(loaded, mapped)
     fits = [factorize(X, [2], max_iter=3, tol=0, random_state=0) for X in (loaded, mapped)]
     assert [f.W[0].dtype for f in fits] == [np.float32, np.float32]

@@ -13,7 +13,8 @@ from deepmf.cli.console import printable, say, sentences, show_layers, table
 from deepmf.cli.options import READING_OPTIONS, reading_of, takes
 from deepmf.cli.wording import as_options
 from deepmf.data.dataset import Dataset
-from deepmf.data.on_disk import Stored, as_stored
+from deepmf.data.on_disk import OnDisk
+from deepmf.data.validation import adapt
 from deepmf.io.crs import place_of
 
 
@@ -56,11 +57,12 @@ def _show_data(data: Dataset, kind: str) -> None:
     if is_sparse:
         rows.append(["nonzero", f"{X.nnz} ({X.nnz / (m * n):.2%})"])
         values = X.data if X.nnz else np.zeros(1)
+        low, high = values.min(), values.max()
     else:
-        values = as_stored(X)  # a large file is read in blocks
-        if isinstance(X, np.memmap | Stored):
+        low, high = adapt(X).stats[:2]  # a large file is read in blocks
+        if isinstance(X, np.memmap | OnDisk):
             rows.append(["memory", "mapped, not loaded"])
-    rows.append(["values", f"{values.min():.6g} to {values.max():.6g}"])
+    rows.append(["values", f"{low:.6g} to {high:.6g}"])
     if layout.image_shape is not None:
         shape = f"{layout.image_shape[0]} x {layout.image_shape[1]}"
         what = f"a scene of {shape} pixels" if layout.kind == "scene" else f"{shape} pixels each"

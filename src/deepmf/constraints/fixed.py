@@ -9,7 +9,7 @@ import numpy as np
 from deepmf.constraints.base import Constraint
 from deepmf.constraints.entries import Nonnegative
 from deepmf.core.quadratic import Array, Block
-from deepmf.data.validation import check_matrix
+from deepmf.data.validation import dense
 from deepmf.metrics import match, sad
 
 _TOLERATED_VIOLATION = 1e-6
@@ -45,7 +45,7 @@ class Fixed(Constraint):
     name = "fixed"
 
     def __init__(self, values: Any, constraint: Constraint | None = None) -> None:
-        self.values = check_matrix(values, "Fixed's values").astype(np.float64, copy=False)
+        self.values = dense(values, "Fixed's values").array.astype(np.float64, copy=False)
         self.constraint = Nonnegative() if constraint is None else constraint
         if not isinstance(self.constraint, Constraint) or isinstance(self.constraint, Fixed):
             raise ValueError(

@@ -15,9 +15,9 @@ from deepmf._utils.messages import Message, setting
 from deepmf._utils.safe_archives import UnreadableError, times
 from deepmf.data.dataset import Dataset
 from deepmf.data.layout import Layout
-from deepmf.data.lazy_cube import Flat, Pixels, is_lazy, unmasked
+from deepmf.data.lazy_cube import Flat, Pixels, dtype_read, is_lazy, unmasked
 from deepmf.data.nodata import missing_to_nan, select
-from deepmf.data.on_disk import Stored, as_stored
+from deepmf.data.on_disk import OnDisk, is_large
 from deepmf.data.reading import Reading
 from deepmf.data.wavelengths import band_numbers, read_wavelengths
 
@@ -335,11 +335,11 @@ def _wavelengths(path: Path, reading: Reading, own: Any, m: int) -> NDArray[np.f
 
 
 def _as_numbers(X: Any) -> Any:
-    """Small integers as float32, which holds them exactly; other numbers are left to the fit.
-
-    So are those of a large file, which stays on disk and is read in blocks.
-    """
+    """Numbers in the type that they are read in; those of a large file stay on disk."""
     X = X.data if np.ma.isMaskedArray(X) else X
-    if X.dtype.kind not in "bui" or X.dtype.itemsize > 2 or isinstance(as_stored(X), Stored):
+    dtype = dtype_read(X.dtype)
+    if X.dtype == dtype:
         return X
-    return (np.asarray(X) if isinstance(X, np.memmap) else X).astype(np.float32)
+    if isinstance(X, np.memmap):
+        return OnDisk(X, dtype) if is_large(X) else np.asarray(X).astype(dtype)
+    return X.astype(dtype)

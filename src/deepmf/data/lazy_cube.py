@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deepmf.data.matrix import Foreign, as_foreign
-from deepmf.data.on_disk import Stored, forget, is_large
+from deepmf.data.matrix import adapted, working_dtype
+from deepmf.data.on_disk import OnDisk, forget, is_large
 
 _BLOCK = 1 << 22
 """Entries looked at together."""
@@ -81,11 +81,8 @@ class Pixels:
         n = source.shape[1] if self._numbers is None else len(self._numbers)
         self.shape = (int(bands.sum()), n)
         self._changed = factor != 1 or missing is not None or is_masked(source)
-        kind, size = source.dtype.kind, source.dtype.itemsize
-        short = size <= 2 or (kind == "f" and size <= 4)
-        working = np.dtype(np.float32 if short else np.float64)
-        small = kind in "bui" and size <= 2  # as float32, which holds them exactly
-        self.dtype: np.dtype = working if self._changed or small else source.dtype
+        read = dtype_read(source.dtype)
+        self.dtype: np.dtype = working_dtype(read) if self._changed else read
 
     @property
     def _mmap(self) -> Any:
@@ -119,10 +116,14 @@ class Pixels:
         """An array, the source itself where that is all; what is large stays on disk."""
         large = is_large(self.source)
         whole = self._bands is None and self._numbers is None and not self._changed
-        usable = self.dtype == self.source.dtype or large
-        if whole and usable and isinstance(self.source, np.ndarray):
+        if whole and self.dtype == self.source.dtype and isinstance(self.source, np.ndarray):
             return self.source
-        return Stored(self) if large else self[:, :]
+        return OnDisk(self) if large else self[:, :]
+
+
+def dtype_read(dtype: np.dtype) -> np.dtype:
+    """The type of numbers read from a file: float32 for integers of 16 bits, which it holds."""
+    return np.dtype(np.float32) if dtype.kind in "bui" and dtype.itemsize <= 2 else dtype
 
 
 def blocks(source: Any) -> Iterator[tuple[slice, Any]]:
@@ -137,8 +138,8 @@ def blocks(source: Any) -> Iterator[tuple[slice, Any]]:
 
 def is_lazy(A: Any) -> bool:
     """Whether an array is a Dask array, whose values are not computed here."""
-    kind = as_foreign(A)
-    return isinstance(kind, Foreign) and kind.lazy
+    matrix = adapted(A)
+    return matrix is not None and matrix.lazy
 
 
 def is_masked(source: Any) -> bool:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 import mmap
 from collections.abc import Iterator
-from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
+
+from deepmf.data.in_memory import Dense
+from deepmf.data.matrix import Matrix, working_dtype
 
 _LARGE = 1 << 28
 """Bytes from which a memory map is read in blocks; below it is used as an array."""
@@ -18,89 +20,76 @@ _BLOCK = 1 << 25
 """Bytes read together."""
 
 
-class Extremes(NamedTuple):
-    """What one pass over the matrix tells."""
-
-    smallest: float
-    largest: float
-    total: float
-
-
-class Stored:
-    """A NumPy memory map, or anything of HDF5's or Zarr's kind: ``shape``, ``dtype`` and slices.
+class OnDisk(Matrix):
+    """A NumPy memory map, or an HDF5 or Zarr array: anything with ``shape``, ``dtype`` and slices.
 
     Parameters
     ----------
     source : m x n
-        Read with ``source[:, a:b]``; numbers become float32 (from at most 16 bits and float32) or
-        float64 as they are read.
+        Read with ``source[:, a:b]`` or ``source[:, numbers]``.
+    dtype : dtype, optional
+        Type of the numbers once read. Default: float32 stays float32, others become float64.
     """
 
-    ndim = 2
+    weightable = True
+    clipped = "np.maximum({}, 0)"
 
-    def __init__(self, source: Any) -> None:
-        self.source = source
-        self.shape: tuple[int, int] = (int(source.shape[0]), int(source.shape[1]))
-        kind, size = source.dtype.kind, source.dtype.itemsize
-        small = size <= 2 or (kind == "f" and size <= 4)
-        self.dtype = np.dtype(np.float32 if small else np.float64)
+    def __init__(self, source: Any, dtype: DTypeLike | None = None) -> None:
+        self.array = source
+        self.shape = (int(source.shape[0]), int(source.shape[1]))
+        self.dtype = working_dtype(source.dtype) if dtype is None else np.dtype(dtype)
+
+    @property
+    def on_disk(self) -> bool:
+        """See `Matrix.on_disk`."""
+        return True
 
     @property
     def width(self) -> int:
         """Columns to read together."""
-        return max(256, _BLOCK // (self.shape[0] * self.dtype.itemsize))
+        return block_width(self)
 
-    def columns(self, start: int, stop: int) -> NDArray:
-        """Some neighbouring columns, in memory."""
-        block = np.array(self.source[:, start:stop], dtype=self.dtype)
-        forget(self.source)
-        return block
-
-    def some(self, index: NDArray[np.intp]) -> NDArray:
-        """Some columns in any order; HDF5 wants each once and in order."""
-        wanted, place = np.unique(index, return_inverse=True)
-        block = np.array(self.source[:, wanted], dtype=np.float64)[:, place]
-        forget(self.source)
+    def __getitem__(self, key: tuple[slice, Any]) -> NDArray:
+        _, columns = key
+        if isinstance(columns, slice):
+            block = np.array(self.array[:, columns], dtype=self.dtype)
+        else:  # HDF5 wants each column once and in order
+            wanted, place = np.unique(columns, return_inverse=True)
+            block = np.array(self.array[:, wanted], dtype=self.dtype)[:, place]
+        forget(self.array)
         return block
 
     def blocks(self) -> Iterator[tuple[int, NDArray]]:
-        """First column and content of each block."""
-        for start in range(0, self.shape[1], self.width):
-            yield start, self.columns(start, min(start + self.width, self.shape[1]))
+        """See `Matrix.blocks`."""
+        for cols in slices(self.shape[1], self.width):
+            yield cols.start, self[:, cols]
 
-    @cached_property
-    def extremes(self) -> Extremes:
-        """Smallest and largest entry, and the sum, which is not finite where an entry is not."""
-        with np.errstate(over="ignore", invalid="ignore"):
-            seen = [(B.min(), B.max(), B.sum(dtype=np.float64)) for _, B in self.blocks()]
-        low, high, total = (np.array(values, dtype=np.float64) for values in zip(*seen))
-        return Extremes(float(low.min()), float(high.max()), float(total.sum()))
+    @property
+    def T(self) -> Dense:
+        """See `Matrix.T`; in memory."""
+        return Dense(self.numpy().T, not self.turned)
+
+    def numpy(self) -> NDArray:
+        """See `Matrix.numpy`."""
+        return self[:, 0 : self.shape[1]]
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray:
-        """All of it, in memory."""
-        return self.columns(0, self.shape[1]).astype(dtype or self.dtype, copy=False)
+        """All entries, in memory."""
+        return self.numpy().astype(dtype or self.dtype, copy=False)
 
-    def min(self) -> float:
-        """The smallest entry."""
-        return self.extremes.smallest
+    def panels(self, width: int | None = None) -> Any:
+        """See `Matrix.panels`."""
+        from deepmf.data.panels.on_disk import OnDiskPanels
 
-    def max(self) -> float:
-        """The largest entry."""
-        return self.extremes.largest
-
-    def sum(self) -> float:
-        """The sum of all entries."""
-        return self.extremes.total
+        return OnDiskPanels(self, width)
 
 
-def as_stored(X: Any) -> Any:
-    """X behind `Stored` if it is on disk and large, else X itself."""
-    if isinstance(X, Stored):
-        return X
+def as_on_disk(X: Any) -> Any:
+    """X as `OnDisk` if it is on disk and large, else X itself."""
     if isinstance(X, np.memmap):
-        return Stored(X) if X.ndim == 2 and is_large(X) and X.dtype.kind in "buif" else X
+        return OnDisk(X) if X.ndim == 2 and is_large(X) and X.dtype.kind in "buif" else X
     library = type(X).__module__.split(".")[0]
-    return Stored(X) if library in ("h5py", "zarr") and _is_matrix(X) else X
+    return OnDisk(X) if library in ("h5py", "zarr") and _is_matrix(X) else X
 
 
 def is_large(X: Any) -> bool:
@@ -112,6 +101,17 @@ def is_large(X: Any) -> bool:
 def _is_matrix(X: Any) -> bool:
     numeric = getattr(getattr(X, "dtype", None), "kind", "") in ("b", "u", "i", "f")
     return numeric and len(getattr(X, "shape", ())) == 2 and min(X.shape) > 0
+
+
+def block_width(X: Matrix) -> int:
+    """Columns of a matrix to hold in memory together."""
+    return max(256, _BLOCK // (X.shape[0] * X.dtype.itemsize))
+
+
+def slices(n: int, width: int) -> Iterator[slice]:
+    """Neighboring columns, ``width`` at a time."""
+    for start in range(0, n, width):
+        yield slice(start, min(start + width, n))
 
 
 def forget(source: Any) -> None:

@@ -1,65 +1,75 @@
-"""Bad input gets a sentence."""
+"""Input validation with actionable error messages."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 
 from deepmf._utils.messages import SettingError, in_python, setting
-from deepmf.data.matrix import Foreign, as_foreign, as_numpy, on_device
-from deepmf.data.on_disk import Stored, as_stored
-from deepmf.data.weighted import Observed
+from deepmf.data.in_memory import Dense, Sparse
+from deepmf.data.matrix import Matrix, adapted, as_numpy, working_dtype
+from deepmf.data.on_disk import OnDisk, as_on_disk
+from deepmf.data.weighted import Weighted
 
 _SAFE = {np.dtype(np.float64): (1e-100, 1e100), np.dtype(np.float32): (1e-12, 1e12)}
 """Sizes of the largest entry between which no product of squares leaves the type's range."""
 
 
-def is_sparse(X: Any) -> bool:
-    """Whether X is a sparse array or matrix of SciPy's."""
-    return sparse.issparse(X)
-
-
-def check_matrix(
+def as_matrix(
     X: Any,
     name: str = "X",
-    sparse_ok: bool = False,
-    device: Any = None,
+    *,
     weights: Any = None,
-) -> Any:
-    """X as a finite float32 or float64 matrix; copied only if it must be converted or sent.
+    device: Any = None,
+    samples: Literal["columns", "rows"] = "columns",
+) -> Matrix:
+    """X as a finite `Matrix` whose columns are samples, copied only if converted or sent.
 
-    An array, a `Foreign` matrix for one of another library's or one sent to a device, or where
-    ``sparse_ok`` also a sparse array of compressed rows or columns, or a `Stored` matrix for one
-    on disk. With ``weights`` it is an `Observed` matrix, finite where it is observed.
+    Entries of a lazy matrix are checked when it is loaded.
+
+    Parameters
+    ----------
+    X : array, sparse matrix, tensor, Dask array, memory map, HDF5 or Zarr array, or Matrix
+        Masked entries of a `numpy.ma` array are missing: they have weight 0.
+    name : str
+        The matrix in messages.
+    weights : None, "observed", or matrix
+        As in `factorize`.
+    device : str or torch.device, optional
+        A device that X is sent to.
+    samples : {"columns", "rows"}
+        Where X and its weights have the samples; rows are turned into columns.
     """
-    X = as_foreign(X)
-    X = as_stored(X) if sparse_ok else X
-    if isinstance(X, Foreign):
-        X = X.checked(name)
-    elif not isinstance(X, Stored):
-        X = check_array(X, name, sparse_ok)
-    if weights is not None:
-        X = _observed(X, weights, name)
+    seen = None
+    if np.ma.is_masked(X):
+        seen, X = ~np.ma.getmaskarray(X), X.data
+    A = adapt(X, name)
+    turn = samples == "rows"
+    if weights is None and seen is None:
+        A = A.T if turn else A
+    else:
+        A = _weighted(A, weights, seen, name, turn)
     if device is not None:
-        if isinstance(X, Observed):
-            raise TypeError(
-                f"weights are for arrays and data on disk, but {name} is to be worked on by "
-                f"device={str(device)!r}. Leave device out, or weights."
-            )
-        X = on_device(X, device)
-    if not isinstance(X, Foreign) or not X.lazy:
-        check_finite(X, name)
-    return X
+        A = A.on(device)
+    if not A.lazy:
+        check_finite(A, name)
+    return A
 
 
-def check_array(X: Any, name: str, sparse_ok: bool) -> Any:
-    """The same for what NumPy or SciPy can hold, but that its entries may not be finite."""
-    if is_sparse(X) and not sparse_ok:
-        raise TypeError(f"{name} is sparse, but must be an array here: pass {name}.toarray().")
+def adapt(X: Any, name: str = "X") -> Matrix:
+    """X as the `Matrix` of its kind, in float32 or float64; its entries may not be finite."""
+    A = adapted(X)
+    if A is not None:
+        return A.checked(name)
+    stored = as_on_disk(X)
+    return stored if isinstance(stored, OnDisk) else in_memory(X, name)
+
+
+def in_memory(X: Any, name: str = "X") -> Dense | Sparse:
+    """X as a matrix of float32 or float64 in memory; its entries may not be finite."""
     if np.ma.is_masked(X):
         raise ValueError(
             f"{name} has masked entries; fill them first, for example {name}.filled(0)."
@@ -67,10 +77,10 @@ def check_array(X: Any, name: str, sparse_ok: bool) -> Any:
     if type(X).__name__ == "AnnData":
         raise TypeError(f"{name} is an AnnData object, but must be a matrix here: {name}.X.T.")
     try:
-        A = X if is_sparse(X) else np.asarray(X)
+        A = X if sparse.issparse(X) else np.asarray(X)
     except ValueError:
         raise ValueError(f"{name} is not a matrix: its rows differ in length.") from None
-    dtype = check_dtype(A.dtype, name)
+    check_real(A.dtype, name)
     if A.ndim != 2:
         raise ValueError(
             f"{name} must be a matrix (2-D), got shape {A.shape}; "
@@ -78,22 +88,37 @@ def check_array(X: Any, name: str, sparse_ok: bool) -> Any:
         )
     if min(A.shape) == 0:
         raise ValueError(f"{name} is empty: its shape is {A.shape}.")
-    if is_sparse(A):
-        A = _compressed(A, name)
-    if A.dtype != dtype:
-        with np.errstate(over="ignore"):  # long doubles past float64 are not finite then
-            A = A.astype(dtype)
+    if sparse.issparse(A):
+        return Sparse(_in_working_dtype(_compressed(A, name)))
+    return Dense(_in_working_dtype(A))
+
+
+def dense(X: Any, name: str) -> Dense:
+    """X as a finite matrix in memory that is not sparse: a factor, say, that a user gives."""
+    A = in_memory(X, name)
+    if isinstance(A, Sparse):
+        raise TypeError(f"{name} is sparse, but must be an array here: pass {name}.toarray().")
+    check_finite(A, name)
     return A
 
 
-def check_dtype(dtype: np.dtype, name: str) -> np.dtype:
-    """The type in which numbers of this one are worked on: float32 if they are short floats."""
+def check_real(dtype: np.dtype, name: str) -> None:
+    """Refuse entries that are not real numbers."""
     if dtype.kind == "c":
         raise TypeError(f"{name} is complex ({dtype}); pass its real part or its modulus.")
     if dtype.kind not in "buif":
         raise TypeError(f"{name} must hold real numbers, got an array of dtype {dtype}.")
-    short = dtype.kind == "f" and dtype.itemsize <= 4  # float16 too, in either byte order
-    return np.dtype(np.float32 if short else np.float64)
+
+
+def masked_to_nan(X: Any) -> Any:
+    """X with NaN for masked entries."""
+    return X.astype(working_dtype(X.dtype)).filled(np.nan) if np.ma.is_masked(X) else X
+
+
+def _in_working_dtype(A: Any) -> Any:
+    with np.errstate(over="ignore"):  # long doubles beyond float64 become infinite
+        dtype = working_dtype(A.dtype)
+        return A if A.dtype == dtype else A.astype(dtype)
 
 
 def _compressed(A: Any, name: str) -> Any:
@@ -110,137 +135,114 @@ def _compressed(A: Any, name: str) -> Any:
     return A
 
 
-def check_finite(A: Any, name: str) -> None:
+def check_finite(A: Matrix, name: str) -> None:
     """Refuse entries that are NaN or infinite, saying which."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        total = A.sum()
-    if np.isfinite(total):
+    if not np.isfinite(A.stats.total):
+        refuse_not_finite(A, name)
+
+
+def refuse_not_finite(A: Matrix, name: str) -> None:
+    """Raise an error that says which entries are NaN or infinite, if there are any."""
+    found = A.find(lambda values: ~np.isfinite(values))
+    if found is None:  # the sum overflows
         return
-    found = _find(A, lambda values: ~np.isfinite(values))
-    if found is not None:
-        raise SettingError(
-            f"{name} has {found.number} entries that are NaN or infinite, the first {found.value} "
-            f"at row {found.row}, column {found.column}. Remove or fill them "
-            f"first{_or_left_out(A)}."
-        )
+    way = ""
+    if isinstance(A, Weighted) and A.weights is not None:
+        way = ", or leave them out of the fit: give them weight 0"
+    elif A.weightable:
+        way = f", or leave them out of the fit: {setting(weights='observed')} takes NaN for missing"
+    raise SettingError(
+        f"{name} has {found.number} entries that are NaN or infinite, the first {found.value} "
+        f"at row {found.row}, column {found.column}. Remove or fill them first{way}."
+    )
 
 
-def _or_left_out(A: Any) -> str:
-    """How to say that entries which are not finite are missing, where they may be."""
-    if is_sparse(A):
-        return ""
-    way = f"{setting(weights='observed')} takes NaN for missing"
-    if isinstance(A, Observed) and A.weights is not None:
-        way = "give them weight 0"
-    return f", or leave them out of the fit: {way}"
+def _weighted(
+    X: Matrix, weights: Any, seen: NDArray[np.bool_] | None, name: str, turn: bool
+) -> Matrix:
+    """X, turned if asked, with weights; itself if ``weights`` is "observed" and no entry is NaN.
 
-
-def _observed(X: Any, weights: Any, name: str) -> Any:
-    """X with the entries that count: those that are not NaN, or those of a positive weight.
-
-    An array of which nothing is missing is itself.
+    Entries that are not ``seen`` have weight 0.
     """
-    if is_sparse(X) or isinstance(X, Foreign):
-        kind = "a sparse matrix, whose zeros are data" if is_sparse(X) else _kind_name(X)
-        way = f"{name}.toarray()" if is_sparse(X) else f"np.asarray({name})"
+    if not isinstance(X, Dense | OnDisk):
+        way, what = f"np.asarray({name})", X.description
+        if isinstance(X, Sparse):
+            way, what = f"{name}.toarray()", "a sparse matrix, whose zeros are data"
         raise TypeError(
-            f"weights are for arrays and data on disk, but {name} is {kind}. Pass {way} if it fits "
-            f"in memory, or leave weights out."
+            f"weights are for arrays and data on disk, but {name} is {what}. Pass {way} if it "
+            f"fits in memory, or leave weights out."
         )
-    if isinstance(weights, str):
-        if weights != "observed":
-            raise SettingError(
-                f"{setting('weights')} must be 'observed' (NaN are missing)"
-                f"{in_python(f' or an array of the shape of {name}')}, got {weights!r}."
-            )
-        complete = isinstance(X, np.ndarray) and not np.isnan(X.min())
-        return X if complete else Observed(X)
-    W = as_stored(as_numpy(weights))
-    if not isinstance(W, Stored) and not (isinstance(W, np.ndarray) and W.dtype.kind == "b"):
-        W = check_array(W, "weights", sparse_ok=False)
-    if W.shape != X.shape:
+    if isinstance(weights, str) and weights != "observed":
+        raise SettingError(
+            f"{setting('weights')} must be 'observed' (NaN are missing)"
+            f"{in_python(f' or an array of the shape of {name}')}, got {weights!r}."
+        )
+    if turn:
+        X, seen = X.T, None if seen is None else seen.T
+    if isinstance(weights, str) and seen is None:
+        complete = not X.on_disk and not np.isnan(X.stats.smallest)
+        return X if complete else Weighted(X)
+    if weights is None:
+        V: Dense | OnDisk = Dense(np.asarray(seen))
+    elif isinstance(weights, str):
+        V = Dense(seen & ~np.isnan(X.numpy()))
+    else:
+        V = _weights(weights, X, name)
+        V = V if seen is None else Dense(np.where(seen, V.numpy(), V.dtype.type(0)))
+    if not V.stats.largest > 0:
+        why = "weights are all 0" if seen is None else "all that is not masked is missing"
+        raise ValueError(f"{why}: every entry of {name} is left out.")
+    return Weighted(X, V)
+
+
+def _weights(given: Any, X: Matrix, name: str) -> Dense | OnDisk:
+    """Nonnegative, finite weights of the entries of X, turned as X is."""
+    W = as_on_disk(as_numpy(given))
+    if isinstance(W, np.ndarray) and W.dtype == bool and W.ndim == 2:
+        V: Dense | OnDisk | Sparse = Dense(W)
+    else:
+        V = W if isinstance(W, OnDisk) else in_memory(W, "weights")
+    if isinstance(V, Sparse):
+        raise TypeError("weights is sparse, but must be an array here: pass weights.toarray().")
+    shape = X.shape[::-1] if X.turned else X.shape
+    if V.shape != shape:
         raise ValueError(
-            f"weights has shape {W.shape}, but {name} has {X.shape}: give one weight per entry."
+            f"weights has shape {V.shape}, but {name} has {shape}: give one weight per entry."
         )
-    found = _find(W, lambda values: ~((values >= 0) & (values < np.inf)))
-    if found is not None:
+    V = V.T if X.turned else V
+    if not (V.stats.smallest >= 0 and V.stats.largest < np.inf):
+        found = V.find(lambda values: ~((values >= 0) & (values < np.inf)))
+        assert found is not None
         raise ValueError(
             f"weights must be nonnegative and finite, but {found.number} are not, the first "
             f"{found.value} at row {found.row}, column {found.column}. Weight 0 leaves an entry "
             f"out."
         )
-    if not W.max() > 0:
-        raise ValueError(f"weights are all 0: every entry of {name} is left out.")
-    return Observed(X, W)
+    return V
 
 
-def _kind_name(X: Foreign) -> str:
-    return f"{type(X.array).__module__.partition('.')[0]}'s {type(X.array).__name__}"
-
-
-def check_seen(A: Any, name: str = "X", rows: bool = True) -> None:
-    """Refuse a matrix with a column, or a row, of which no entry is observed."""
-    if not isinstance(A, Observed):
+def check_seen(A: Matrix, name: str = "X", features: bool = True) -> None:
+    """Refuse a matrix with a sample, or if ``features`` a feature, without any observed entry."""
+    if not isinstance(A, Weighted):
         return
-    for number, what in ((1, "column"), (0, "row"))[: 1 + rows]:
-        unseen = np.flatnonzero(A.sums[number] == 0)
+    names = ("row", "column") if A.turned else ("column", "row")
+    for what, sums in list(zip(names, (A.sums.columns, A.sums.rows)))[: 1 + features]:
+        unseen = np.flatnonzero(sums == 0)
         if len(unseen):
             raise ValueError(
                 f"{len(unseen)} {what}s of {name} have no observed entry, the first {what} "
-                f"{unseen[0]}: nothing can be said of them. Leave them out."
+                f"{unseen[0]}: they cannot be fitted. Leave them out."
             )
 
 
-class _Found(NamedTuple):
-    """How many entries pass a test, and the first of them, reading along the rows."""
-
-    number: int
-    row: int
-    column: int
-    value: Any
-
-
-def _find(A: Any, test: Callable[[Any], Any]) -> _Found | None:
-    """The entries of a matrix of any kind for which the test holds; it fails for zero."""
-    look = partial(_find_in, test=test)
-    places: Iterable[tuple[int, int, _Found | None]]
-    if isinstance(A, Foreign):
-        places = A.search(look)
-    else:
-        blocks = A.blocks() if isinstance(A, Stored) else [(0, A)]
-        places = ((0, start, look(block)) for start, block in blocks)
-    count, first = 0, None
-    for top, left, found in places:
-        if found is not None:
-            count += found.number
-            here = (top + found.row, left + found.column, found.value)
-            first = here if first is None else min(first, here, key=lambda place: place[:2])
-    return None if first is None else _Found(count, *first)
-
-
-def _find_in(block: Any, test: Callable[[Any], Any]) -> _Found | None:
-    """The same for a matrix in memory."""
-    if is_sparse(block):
-        block = block.tocoo()
-        hits = test(block.data)
-        rows, cols, values = block.row[hits], block.col[hits], block.data[hits]
-    else:
-        rows, cols = np.nonzero(test(block))
-        values = block[rows, cols]
-    if not len(rows):
-        return None
-    k = np.lexsort((cols, rows))[0]
-    return _Found(len(rows), int(rows[k]), int(cols[k]), values[k])
-
-
 def check_scale(
-    A: Any, name: str = "X", zero_ok: bool = False, dtype: np.dtype | None = None
-) -> Any:
-    """A itself, if its squares neither overflow nor vanish in its own or the given type."""
+    A: Matrix, name: str = "X", zero_ok: bool = False, dtype: np.dtype | None = None
+) -> None:
+    """Refuse a matrix whose squares overflow or vanish in its own or the given type."""
     dtype = dtype or A.dtype
-    largest = max(float(A.max()), -float(A.min()))
+    largest = max(A.stats.largest, -A.stats.smallest)
     if largest == 0 and zero_ok:
-        return A
+        return
     if largest == 0:
         raise ValueError(f"{name} is all zeros: there is nothing to work with.")
     low, high = _SAFE[dtype]
@@ -249,12 +251,11 @@ def check_scale(
             f"{name}'s largest entry is {largest:.3g}, outside [{low:g}, {high:g}] where {dtype} "
             f"squares are safe. Divide {name} by {largest:.3g} first; the factors scale with it."
         )
-    return A
 
 
-def check_whole(A: Any, constraint: Any, name: str = "X") -> None:
+def check_whole(A: Matrix, constraint: Any, name: str = "X") -> None:
     """Refuse a matrix that is spread over workers, for a set that ties all columns of H_1."""
-    if constraint.separable is None and isinstance(A, Foreign) and A.lazy:
+    if constraint.separable is None and A.lazy:
         raise ValueError(
             f"{constraint!r} on H of layer 1 ties all its columns together, but those of a Dask "
             f"array are spread over workers. Use a constraint that separates over columns, or pass "
@@ -262,15 +263,13 @@ def check_whole(A: Any, constraint: Any, name: str = "X") -> None:
         )
 
 
-def check_sign(A: Any, name: str = "X", new: bool = False) -> None:
-    """Refuse negative entries, saying which, of data to fit or of new samples of a fit."""
-    if float(A.min()) >= 0:
+def check_sign(A: Matrix, name: str = "X", new: bool = False) -> None:
+    """Refuse negative entries, saying which, of data to fit or of ``new`` samples of a fit."""
+    least = A.stats.smallest
+    if least >= 0:
         return
-    found = _find(A, lambda values: values < 0)
+    found = A.find(lambda values: values < 0)
     assert found is not None
-    clip = f"np.maximum({name}, 0)"
-    if is_sparse(A) or isinstance(A, Foreign):
-        clip = f"{name}.maximum(0)" if is_sparse(A) else f"{name}.clip(0)"
     ways = (
         f"fit them as they are, as noise, with {setting(allow_negative=True)}, or if the data are "
         f"signed by nature allow signed components: {setting(constraint_W='none')}, "
@@ -281,7 +280,6 @@ def check_sign(A: Any, name: str = "X", new: bool = False) -> None:
             f"scale them with MinMaxScaler(clip=True) if MinMaxScaler made them, or fit with "
             f"{setting(allow_negative=True)}"
         )
-    least = float(A.min())
     mark = ""
     if least <= -99 and least.is_integer():
         mark = (
@@ -292,5 +290,5 @@ def check_sign(A: Any, name: str = "X", new: bool = False) -> None:
         f"Negative values in data: {name} has {found.number} negative entries (first "
         f"{found.value:.6g} at row {found.row}, column {found.column}; smallest {least:.6g}), but "
         f"both factors of layer 1 are nonnegative. Set them to zero first"
-        f"{in_python(f', {clip}')}, {ways}.{mark}"
+        f"{in_python(f', {A.clipped.format(name)}')}, {ways}.{mark}"
     )

@@ -4,22 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cached_property
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from deepmf.data.on_disk import Stored
+from deepmf.data.in_memory import Dense
+from deepmf.data.matrix import Matrix, Stats
+from deepmf.data.on_disk import OnDisk, block_width, slices
 
 
-class Seen(NamedTuple):
+class WeightedBlock(NamedTuple):
     """Some columns of X, and of their weights."""
 
     X: NDArray
     weights: NDArray | None
     """``None``: NaN are missing and all else counts."""
     largest: float
-    """Of all weights."""
+    """The largest of all weights of the matrix."""
 
     @property
     def V(self) -> NDArray:
@@ -48,95 +50,108 @@ class Seen(NamedTuple):
         return R, R * np.divide(self.weights, self.largest, dtype=R.dtype, casting="unsafe")
 
 
-class Observed(Stored):
+class Sums(NamedTuple):
+    """Sums of weights V in [0, 1], over rows and over columns."""
+
+    rows: NDArray[np.float64]
+    columns: NDArray[np.float64]
+    totals: NDArray[np.float64]
+    """Sums of V X over each row."""
+
+
+class Weighted(Matrix):
     """X with a weight V in [0, 1] for each of its entries; those of weight 0 read as zeros.
 
     X is neither copied nor changed, and weights are looked at a few columns at a time.
 
     Parameters
     ----------
-    X : array or Stored, m x n
-        float32 or float64.
-    weights : None, array or Stored, m x n
+    X : Dense or OnDisk, m x n
+    weights : None, Dense or OnDisk, m x n
         Nonnegative; only their ratios matter, as they are divided by the largest. ``None``: NaN are
         missing and all else counts.
     """
 
-    def __init__(self, X: Any, weights: Any = None) -> None:
-        self.X, self.weights = X, weights
+    weightable = True
+    clipped = "np.maximum({}, 0)"
+
+    def __init__(self, X: Dense | OnDisk, weights: Dense | OnDisk | None = None) -> None:
+        self.X, self.weights, self.turned = X, weights, X.turned
         self.shape, self.dtype = X.shape, X.dtype
-        self.largest = 1.0 if weights is None else float(weights.max())
+        self.largest = 1.0 if weights is None else weights.stats.largest
 
     @property
-    def T(self) -> Self:
-        """The transpose, of matrices in memory."""
-        return type(self)(self.X.T, None if self.weights is None else self.weights.T)
+    def T(self) -> Weighted:
+        """See `Matrix.T`."""
+        return Weighted(self.X.T, None if self.weights is None else self.weights.T)
 
     @property
     def on_disk(self) -> bool:
-        """Whether X or its weights are read in blocks."""
-        return isinstance(self.X, Stored) or isinstance(self.weights, Stored)
+        """See `Matrix.on_disk`: of X or its weights."""
+        return self.X.on_disk or (self.weights is not None and self.weights.on_disk)
 
-    def seen(self, start: int, stop: int) -> Seen:
-        """Some neighbouring columns."""
-        return Seen(
-            _columns(self.X, start, stop), _columns(self.weights, start, stop), self.largest
-        )
-
-    def seen_some(self, index: NDArray[np.intp]) -> Seen:
-        """The same for columns in any order."""
-        return Seen(_some(self.X, index), _some(self.weights, index), self.largest)
-
-    def columns(self, start: int, stop: int) -> NDArray:
-        """See `Stored.columns`."""
-        return self.seen(start, stop).known
-
-    def some(self, index: NDArray[np.intp]) -> NDArray:
-        """See `Stored.some`."""
-        return self.seen_some(index).known.astype(np.float64)
-
-    def _parts(self) -> Iterator[tuple[slice, Seen]]:
-        for start in range(0, self.shape[1], self.width):
-            cols = slice(start, min(start + self.width, self.shape[1]))
-            yield cols, self.seen(cols.start, cols.stop)
-
-    @cached_property
-    def sums(self) -> tuple[NDArray, NDArray, NDArray]:
-        """Sums of V over each row and over each column, and of V X over each row."""
-        rows, totals = np.zeros(self.shape[0]), np.zeros(self.shape[0])
-        columns = np.empty(self.shape[1])
-        for cols, part in self._parts():
-            V = part.V
-            columns[cols] = V.sum(axis=0, dtype=np.float64)
-            rows += V.sum(axis=1, dtype=np.float64)
-            totals += np.einsum("ij,ij->i", V, part.known, dtype=np.float64)
-        return rows, columns, totals
+    def __getitem__(self, key: tuple[slice, Any]) -> WeightedBlock:
+        V = None if self.weights is None else self.weights[key]
+        return WeightedBlock(self.X[key], V, self.largest)
 
     @property
-    def means(self) -> NDArray:
-        """Each row's mean over what is observed of it; 0 where nothing is."""
+    def width(self) -> int:
+        """Columns to hold in memory together."""
+        return block_width(self)
+
+    def _parts(self) -> Iterator[tuple[slice, WeightedBlock]]:
+        for cols in slices(self.shape[1], self.width):
+            yield cols, self[:, cols]
+
+    def blocks(self) -> Iterator[tuple[int, NDArray]]:
+        """See `Matrix.blocks`: zero where an entry is missing."""
+        for cols, part in self._parts():
+            yield cols.start, part.known
+
+    @cached_property
+    def _gathered(self) -> tuple[Stats, Sums]:
+        sums = Sums(*(np.zeros(size) for size in (*self.shape, self.shape[0])))
+        stats = []
+        for cols, part in self._parts():
+            P, V = part.known, part.V
+            with np.errstate(over="ignore", invalid="ignore"):
+                total, norm2 = P.sum(dtype=np.float64), np.einsum("ij,ij,ij", V, P, P, dtype=float)
+                stats.append(Stats(float(P.min()), float(P.max()), float(total), float(norm2)))
+                sums.columns[cols] = V.sum(axis=0, dtype=np.float64)
+                sums.rows[:] += V.sum(axis=1, dtype=np.float64)
+                sums.totals[:] += np.einsum("ij,ij->i", V, P, dtype=np.float64)
+        return Stats.joined(stats), sums
+
+    @cached_property
+    def stats(self) -> Stats:
+        """See `Matrix.stats`: of entries that are not missing; ``norm2`` is the sum of V X^2."""
+        return self._gathered[0]
+
+    @property
+    def sums(self) -> Sums:
+        """Sums of the weights, from the same pass as `stats`."""
+        return self._gathered[1]
+
+    @property
+    def means(self) -> NDArray[np.float64]:
+        """Each row's mean over its observed entries; 0 if there are none."""
         rows, _, totals = self.sums
         return np.divide(totals, rows, out=np.zeros_like(totals), where=rows > 0)
 
     @property
     def total_weight(self) -> float:
-        """The sum of V: the number of observed entries, where all count the same."""
-        return float(self.sums[0].sum())
+        """See `Matrix.total_weight`."""
+        return float(self.sums.rows.sum())
 
-    @cached_property
-    def norm2(self) -> float:
-        """The sum of V X^2."""
-        parts = ((part.known, part.V) for _, part in self._parts())
-        return float(sum(np.einsum("ij,ij,ij", V, P, P, dtype=np.float64) for P, V in parts))
+    def on(self, device: Any) -> Matrix:
+        """Refused: weights stay in memory."""
+        raise TypeError(
+            f"weights are for arrays and data on disk, but X is to be worked on by "
+            f"device={str(device)!r}. Leave device out, or weights."
+        )
 
+    def panels(self, width: int | None = None) -> Any:
+        """See `Matrix.panels`."""
+        from deepmf.data.panels.weighted import WeightedPanels
 
-def _columns(M: Any, start: int, stop: int) -> Any:
-    if isinstance(M, Stored):
-        return M.columns(start, stop)
-    return None if M is None else M[:, start:stop]
-
-
-def _some(M: Any, index: NDArray[np.intp]) -> Any:
-    if isinstance(M, Stored):
-        return M.some(index)
-    return None if M is None else M[:, index]
+        return WeightedPanels(self, width)

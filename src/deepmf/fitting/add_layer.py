@@ -14,7 +14,7 @@ from deepmf.core.quadratic import Array, Quadratic
 from deepmf.core.state import State
 from deepmf.data.matrix import as_numpy
 from deepmf.data.panels import Coding, DensePanels, Panels
-from deepmf.data.validation import check_matrix, check_scale
+from deepmf.data.validation import check_scale, dense
 from deepmf.fitting.problem import Problem
 from deepmf.init import Start, StartError
 from deepmf.solvers import FastProjectedGradient
@@ -148,11 +148,11 @@ def _checked(
     what: str, given: object, shape: tuple[int, int], dtype: np.dtype, zero_ok: bool = False
 ) -> Array:
     """A finite float64 matrix of this shape, of a size the data's type can square."""
-    M = check_matrix(as_numpy(given), what)
+    M = dense(as_numpy(given), what)
     if M.shape != shape:
         raise ValueError(f"{what} has shape {M.shape}; expected {shape}.")
     check_scale(M, what, zero_ok, dtype)
-    return M.astype(np.float64)
+    return M.array.astype(np.float64)
 
 
 def _feasible(what: str, M: Array, constraint: Constraint) -> Array:

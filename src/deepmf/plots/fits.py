@@ -9,7 +9,8 @@ from scipy import sparse
 
 from deepmf.data.assemble import Rows
 from deepmf.data.containers import as_dataset
-from deepmf.data.on_disk import Stored, as_stored
+from deepmf.data.on_disk import OnDisk, as_on_disk
+from deepmf.data.validation import masked_to_nan
 from deepmf.factorization import Factorization
 
 if TYPE_CHECKING:
@@ -38,7 +39,8 @@ def data_of(given: Factorization | DeepMF, X: Any) -> Any:
         data = as_dataset(X, rows)  # the fit left out pixels of which some bands are missing
     if data is not None:
         return data.X
-    M: Any = as_stored(X) if columns else X
-    if not (M is None or sparse.issparse(M) or isinstance(M, Stored)):
+    X = masked_to_nan(X)
+    M: Any = as_on_disk(X) if columns else X
+    if not (M is None or sparse.issparse(M) or isinstance(M, OnDisk)):
         M = np.asarray(M)
     return M if columns or M is None else M.T

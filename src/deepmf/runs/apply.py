@@ -15,8 +15,8 @@ from deepmf._utils.messages import SettingError, setting
 from deepmf.data.containers import check_same_features
 from deepmf.data.dataset import Dataset
 from deepmf.data.layout import Layout
-from deepmf.data.on_disk import Stored
-from deepmf.data.validation import check_matrix
+from deepmf.data.on_disk import OnDisk
+from deepmf.data.validation import as_matrix
 from deepmf.factorization import Factorization
 from deepmf.io import Reading, format_of
 from deepmf.metrics import relative_residuals, squared_residuals
@@ -79,7 +79,7 @@ def apply(
     data = _scaled(run, data, config.scale)
     allow = config.fit.get("allow_negative") if allow_negative is None else allow_negative
     if f.problem.nonnegative and not allow:
-        least = float(check_matrix(data.X, sparse_ok=True, weights=weights).min())
+        least = as_matrix(data.X, weights=weights).stats.smallest
         if least < 0:
             raise SettingError(
                 f"{path} has negative values, down to {least:.6g}, but both factors of layer 1 are "
@@ -159,7 +159,7 @@ def _in_order(data: Dataset, fitted: Layout) -> Dataset:
         return data
     place = {name: k for k, name in enumerate(given)}
     order = np.array([place[name] for name in known])
-    X = np.asarray(data.X) if isinstance(data.X, Stored) else data.X
+    X = np.asarray(data.X) if isinstance(data.X, OnDisk) else data.X
     X = (X.tocsr() if hasattr(X, "tocsr") else X)[order]
     parts = {"features": new.features, "wavelengths": new.wavelengths, "bands": new.bands}
     there = {name: part[order] for name, part in parts.items() if part is not None}

@@ -12,14 +12,14 @@ from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from deepmf._factorize import factorize
 from deepmf._utils.compile_clock import clock
 from deepmf._utils.messages import Message, message_of, setting
 from deepmf.constraints import Fixed
 from deepmf.data.dataset import Dataset, Truth
-from deepmf.data.on_disk import Stored, as_stored
-from deepmf.data.validation import is_sparse
+from deepmf.data.on_disk import as_on_disk
 from deepmf.datasets import catalogue
 from deepmf.factorization import Factorization
 from deepmf.fitting.checkpoint import Checkpoint
@@ -149,11 +149,10 @@ def _with_held(
 def _typical_size(X: Any) -> float:
     """The median norm of some columns."""
     some = np.unique(np.linspace(0, X.shape[1] - 1, 256).astype(np.intp))
-    if is_sparse(X):
+    if sparse.issparse(X):
         columns = X.tocsc()[:, some].toarray()
     else:
-        stored = as_stored(X)
-        columns = stored.some(some) if isinstance(stored, Stored) else np.asarray(X[:, some])
+        columns = np.asarray(as_on_disk(X)[:, some])
     return float(np.median(np.sqrt(np.nansum(np.square(columns, dtype=np.float64), axis=0))))
 
 

@@ -9,7 +9,7 @@ from scipy import sparse
 
 from deepmf._utils.messages import SettingError, setting
 from deepmf.core.quadratic import Array
-from deepmf.data.on_disk import Stored
+from deepmf.data.on_disk import OnDisk
 from deepmf.data.provenance import Scaling
 
 SCALES = {
@@ -61,7 +61,7 @@ def measured(X: Any, how: str | None) -> Scaling:
 
 def _counts(X: Any, how: str) -> Any:
     """X in memory, if it can be scaled so."""
-    X = np.asarray(X) if isinstance(X, Stored) else X
+    X = np.asarray(X) if isinstance(X, OnDisk) else X
     if how not in SCALES:
         raise SettingError(f"{setting('scale')} must be one of {', '.join(SCALES)}, got {how!r}.")
     if how == "unit":

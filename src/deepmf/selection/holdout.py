@@ -12,10 +12,9 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from deepmf.core.quadratic import Array
-from deepmf.data.matrix import Foreign, as_foreign
-from deepmf.data.on_disk import Stored
+from deepmf.data.in_memory import Sparse
 from deepmf.data.panels import SparsePanels
-from deepmf.data.validation import check_array, check_finite, is_sparse
+from deepmf.data.validation import adapt, check_finite, masked_to_nan
 from deepmf.factorization import Factorization
 
 PARTS = 10
@@ -174,18 +173,14 @@ def _in_one_part(parts: NDArray[np.int8], observed: NDArray[np.bool_]) -> NDArra
 
 def held_out(X: Any) -> HeldOut:
     """The data of a scan, in memory, and the way to hold out some of their kind."""
-    X = as_foreign(X)
-    if isinstance(X, Foreign):
-        X = X.checked("X").numpy()
-    elif isinstance(X, Stored):
-        X = X.columns(0, X.shape[1])
-    A = check_array(X, "X", sparse_ok=True)
-    if is_sparse(A):
-        check_finite(A, "X")
-        samples = int(np.count_nonzero(A.count_nonzero(axis=0)))
+    data = adapt(masked_to_nan(X))
+    if isinstance(data, Sparse):
+        check_finite(data, "X")
+        samples = int(np.count_nonzero(data.array.count_nonzero(axis=0)))
         _check_number(samples, PARTS, "samples that are not all zeros", "tenths")
-        _check_number(A.shape[0], ROWS, "features", "fifths")
-        return Samples(sparse.csc_array(A))
+        _check_number(data.shape[0], ROWS, "features", "fifths")
+        return Samples(sparse.csc_array(data.array))
+    A = data.numpy()
     if np.isinf(A).any():
         raise ValueError("X has infinite entries; give NaN for those that are missing.")
     filled = int(np.count_nonzero(A[~np.isnan(A)]))

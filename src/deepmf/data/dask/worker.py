@@ -9,21 +9,21 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 from weakref import WeakValueDictionary
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from deepmf._utils.threads import limit_threads, single_blas
 from deepmf.constraints import Constraint, Unconstrained
 from deepmf.core.quadratic import Array
 from deepmf.data.dask.recompute import RereadPanels
-from deepmf.data.matrix import as_numpy, on_device
-from deepmf.data.panels import as_panels
+from deepmf.data.matrix import Found, Matrix, Stats, as_numpy
 from deepmf.data.panels.base import Coding, Panels
 from deepmf.data.panels.columns import ColumnPanels
-from deepmf.data.validation import check_array, is_sparse
+from deepmf.data.validation import in_memory
 from deepmf.solvers import FastProjectedGradient, Solver
 
 _CODE_ITER, _CODE_TOL = 5_000, 1e-6
@@ -54,15 +54,6 @@ class Kind:
     """Where PyTorch works on them; ``None``: NumPy does."""
     width: int | None = None
     """Columns in a panel."""
-
-
-class Facts(NamedTuple):
-    """What a block tells of itself as it is loaded."""
-
-    smallest: float
-    largest: float
-    total: float
-    norm2: float
 
 
 @dataclass(frozen=True)
@@ -103,12 +94,12 @@ class Share:
         self.kind = kind
         self._children: list[Any] = []
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="deepmf-share")
-        self._readers: dict[int, Callable[[], Any]] = {
+        self._readers: dict[int, Callable[[], Matrix]] = {
             **{j: partial(_same, self._prepared(block)) for j, block in held.items()},
             **{j: partial(self._computed, *pickle.loads(r)) for j, r in recipes.items()},
         }
         self._held = set(held)
-        self._facts: dict[int, Facts] = {}
+        self._stats: dict[int, Stats] = {}
         self._parts: dict[int, Panels] = {}
         self._fresh = coding is not None  # codes that no update has seen
         self._settling = False  # in the last update they were made as good as can be
@@ -164,35 +155,33 @@ class Share:
 
     def _panels(self, j: int) -> Panels:
         block = self._readers[j]()
-        panels = as_panels(block, self.kind.width)
-        if j not in self._facts:
-            with np.errstate(over="ignore", invalid="ignore"):
-                seen = float(block.min()), float(block.max()), float(block.sum())
-            self._facts[j] = Facts(*seen, panels.norm2)
+        self._stats.setdefault(j, block.stats._replace(norms2=None))
+        panels: Panels = block.panels(self.kind.width)
         return panels
 
-    def _computed(self, graph: dict[Any, Any], key: Any) -> Any:
+    def _computed(self, graph: dict[Any, Any], key: Any) -> Matrix:
         from dask.local import get_sync
 
         return self._prepared(get_sync(graph, key))
 
-    def _prepared(self, block: Any) -> Any:
-        """A block as the fit takes matrices, on the worker's device if it has one."""
-        block = _aligned(check_array(block, "X", sparse_ok=True))
-        return block if self.kind.device is None else on_device(block, self.kind.device)
+    def _prepared(self, block: Any) -> Matrix:
+        """A block as a matrix, on the worker's device if it has one."""
+        A = in_memory(block)
+        A = type(A)(_aligned(A.array))
+        return A if self.kind.device is None else A.on(self.kind.device)
 
-    def facts(self) -> dict[int, Facts]:
-        """Of every block."""
-        return self._facts
+    def stats(self) -> dict[int, Stats]:
+        """Statistics of every block, without those of its columns."""
+        return self._stats
 
-    def search(self, look: Callable[[Any], Any], turned: bool) -> dict[int, Any]:
-        """What a function finds in every block, or in its transpose."""
-
-        def block(j: int) -> Any:
-            B = as_numpy(self._readers[j]())
-            return B.T if turned else B
-
-        return {j: look(block(j)) for j in self._parts}
+    def find(self, test: Callable[[Any], Any], turned: bool) -> dict[int, Found | None]:
+        """Entries of every block, or of its transpose, for which a test holds."""
+        found = {}
+        for j in self._parts:
+            block = self._readers[j]()
+            block.turned = turned
+            found[j] = block.find(test)
+        return found
 
     # --- the fit -----------------------------------------------------------------------------
 
@@ -337,7 +326,7 @@ def set_codes_here(name: str, block: int, H: Array) -> None:
 
 def _aligned(block: Any) -> Any:
     """The matrix as compiled code wants it: what came in a message may begin at any byte."""
-    if is_sparse(block):
+    if sparse.issparse(block):
         parts = (block.data, block.indices, block.indptr)
         return block if all(part.flags.aligned for part in parts) else block.copy()
     return np.require(block, requirements="A")

@@ -83,8 +83,7 @@ class TensorPanels(Panels):
         self.type = as_tensor(np.empty(0, self.dtype)).dtype
         self.blocks = blocks_of(data.array, data.device, self.type)
         self._passes: dict[Any, Any] = {}
-        self._norms2 = self._squares()
-        self.norm2 = float(self._norms2.sum())
+        self.norm2 = data.stats.norm2
 
     @cached_property
     def codes(self) -> TensorCodes:
@@ -100,11 +99,6 @@ class TensorPanels(Panels):
         """See `Panels.close`."""
         self.blocks.close()
         self._passes.clear()
-
-    @_on_device
-    def _squares(self) -> Array:
-        norms = [torch.linalg.vector_norm(P, dim=0, dtype=_EXACT) for _, P in self._panels()]
-        return as_array(torch.cat(norms)) ** 2
 
     def _zeros(self, *shape: Any) -> torch.Tensor:
         """A matrix of so many rows and columns, and of a type, on the device."""
@@ -222,7 +216,7 @@ class TensorPanels(Panels):
 
     def column_norms2(self) -> Array:
         """See `Panels.column_norms2`."""
-        return self._norms2
+        return np.asarray(self.data.stats.norms2)
 
     @_on_device
     def columns(self, index: Sequence[int] | NDArray[np.intp]) -> Array:

@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 
 from deepmf.data.gpu.tensor import as_array
-from deepmf.data.on_disk import Stored
+from deepmf.data.on_disk import OnDisk
 
 _BYTES = 1 << 28
 """Size of a block that is sent: long enough to be sent at full speed."""
@@ -64,7 +64,7 @@ class Resident:
 
 
 class Streamed:
-    """Columns of an array of the CPU's, or on disk, sent while those before are worked on.
+    """Columns of an array, in memory or on disk, sent while those before are worked on.
 
     The array's pages are locked in memory, where the system allows it, so that copies run beside
     everything else; otherwise, and for data on disk, they take turns with the CPU.
@@ -74,13 +74,13 @@ class Streamed:
         from deepmf.data.gpu import driver
 
         self.driver = driver
-        ordered = isinstance(X, Stored) or X.flags.c_contiguous or X.flags.f_contiguous
+        ordered = isinstance(X, OnDisk) or X.flags.c_contiguous or X.flags.f_contiguous
         self.X = X if ordered else np.ascontiguousarray(X)
         self.shape, self.device, self.dtype = (X.shape[0], X.shape[1]), device, dtype
         wanted = _BYTES // (X.shape[0] * X.dtype.itemsize)
         self.most = min(max(64, wanted // 64 * 64), X.shape[1])
         self.copies = torch.cuda.Stream(device)
-        self._unlock = None if isinstance(X, Stored) else driver.lock(self.X, device)
+        self._unlock = None if isinstance(X, OnDisk) else driver.lock(self.X, device)
 
     def each(self, width: int) -> Iterator[tuple[slice, torch.Tensor]]:
         """See `Blocks.each`."""
@@ -93,7 +93,7 @@ class Streamed:
 
         def send(cols: slice, k: int) -> tuple[torch.Tensor, torch.cuda.Event]:
             X = self.X
-            part = X.columns(cols.start, cols.stop) if isinstance(X, Stored) else X[:, cols]
+            part = X[:, cols]
             by_row = not X.flags.f_contiguous if isinstance(X, np.ndarray) else True
             to = room[k].view(m, pitch) if by_row else room[k][: m * width].view(width, m)
             to = to[:, : part.shape[1]] if by_row else to[: part.shape[1]].T
@@ -117,7 +117,8 @@ class Streamed:
 
     def some(self, index: NDArray[np.intp]) -> NDArray:
         """See `Blocks.some`."""
-        return self.X.some(index) if isinstance(self.X, Stored) else self.X[:, index]
+        some: NDArray = self.X[:, index]
+        return some
 
     def close(self) -> None:
         """See `Blocks.close`."""

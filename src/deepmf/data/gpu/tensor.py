@@ -1,4 +1,4 @@
-"""PyTorch's tensors as data: where they are, what is wrong with them, what results look like."""
+"""PyTorch tensors as `Matrix`, and matrices sent to a PyTorch device."""
 
 from __future__ import annotations
 
@@ -7,14 +7,16 @@ import re
 import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any, Self
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from deepmf._utils.messages import Message, SettingError, setting
-from deepmf.data.matrix import Foreign
-from deepmf.data.on_disk import Stored
+from deepmf.data.in_memory import Dense
+from deepmf.data.matrix import Matrix, Stats
+from deepmf.data.on_disk import OnDisk
 
 try:
     import torch
@@ -33,17 +35,17 @@ _EXACT = torch.float64
 _TYPES = {torch.float32: np.dtype(np.float32), torch.float64: np.dtype(np.float64)}
 
 
-class TensorData(Foreign):
+class TensorData(Matrix):
     """A tensor on the device where it is worked on, or a matrix that is sent there in blocks.
 
     Parameters
     ----------
-    array : tensor, array or Stored, m x n
+    array : tensor, array or OnDisk, m x n
         A tensor is worked on where it is; anything else is sent to ``device``, block by block.
     device : torch.device, optional
         Where to work; default: where the tensor is.
     home : torch.device, optional
-        Where results are tensors; ``None``: they are NumPy's arrays.
+        Where results are tensors; ``None``: they are NumPy arrays.
     """
 
     def __init__(self, array: Any, device: Any = None, home: Any = "where it is") -> None:
@@ -54,20 +56,30 @@ class TensorData(Foreign):
         self.dtype: Any = _TYPES.get(array.dtype, array.dtype)
 
     @classmethod
-    def sent(cls, X: Any, device: Any) -> TensorData:
-        """X at work on a device: all of it where there is room, else block by block."""
+    def sent(cls, matrix: Matrix, device: Any) -> TensorData:
+        """A matrix on a device: all of it if there is room, else sent block by block."""
         where = usable(device)
         home: torch.device | None = None
-        if isinstance(X, cls):
-            X, home = X.array, X.home
-        elif not isinstance(X, np.ndarray | Stored):
-            raise TypeError(
-                f"device={str(device)!r} works on arrays and tensors, got "
-                f"{type(X).__module__.partition('.')[0]}'s {type(X).__name__}: pass a dense array, "
-                f"or leave device out."
-            )
-        if isinstance(X, torch.Tensor) and X.device == where:
-            return cls(X, home=home)
+        match matrix:
+            case TensorData():
+                X, home = matrix.array, matrix.home
+                if isinstance(X, torch.Tensor) and X.device == where:
+                    return matrix
+            case Dense():
+                X = matrix.array
+            case OnDisk():
+                X = matrix
+            case _:
+                raise TypeError(
+                    f"device={str(device)!r} works on arrays and tensors, got "
+                    f"{matrix.description}: pass a dense array, or leave device out."
+                )
+        there = cls._placed(X, where, home)
+        there.turned = matrix.turned
+        return there
+
+    @classmethod
+    def _placed(cls, X: Any, where: torch.device, home: torch.device | None) -> TensorData:
         size = math.prod(X.shape) * X.dtype.itemsize
         X = as_array(X) if isinstance(X, torch.Tensor) else X
         if where.type == "cuda" and size > _SHARE * torch.cuda.mem_get_info(where)[0]:
@@ -77,16 +89,18 @@ class TensorData(Foreign):
         with at_work(where):
             if where.type == "cuda":
                 return cls(_copied(X, where), home=home)
-            X = X.columns(0, X.shape[1]) if isinstance(X, Stored) else X
+            X = X.numpy() if isinstance(X, OnDisk) else X
             return cls(as_tensor(X), home=home)
 
     @property
-    def T(self) -> Self:
-        """See `Foreign.T`."""
-        return type(self)(self.array.T, self.device, self.home)
+    def T(self) -> TensorData:
+        """See `Matrix.T`."""
+        other = type(self)(self.array.T, self.device, self.home)
+        other.turned = not self.turned
+        return other
 
-    def checked(self, name: str) -> Self:
-        """See `Foreign.checked`."""
+    def checked(self, name: str) -> TensorData:
+        """See `Matrix.checked`."""
         X = self.array
         if not isinstance(X, torch.Tensor):
             return self
@@ -118,49 +132,38 @@ class TensorData(Foreign):
             raise ValueError(f"{name} is empty: its shape is {tuple(X.shape)}.")
         if X.dtype in _TYPES:
             return self
-        with at_work(X.device):  # float16 and its kin
-            return type(self)(X.float(), home=self.home)
+        with at_work(X.device):  # half precision
+            return type(self)(X.double(), home=self.home)
 
-    def min(self) -> float:
-        """See `Foreign.min`."""
-        return float(self.array.min())
-
-    def max(self) -> float:
-        """See `Foreign.max`."""
-        return float(self.array.max())
-
-    def sum(self) -> float:
-        """See `Foreign.sum`."""
-        return float(self.array.sum())
-
-    def norm(self) -> float:
-        """See `Foreign.norm`."""
-        parts: Iterable[Any] = (as_tensor(block) for _, block in self.blocks())
-        if isinstance(self.array, torch.Tensor):
-            parts = torch.split(self.array, _BLOCK, dim=1)
-        return math.hypot(*(float(torch.linalg.vector_norm(P, dtype=_EXACT)) for P in parts))
+    @cached_property
+    def stats(self) -> Stats:
+        """See `Matrix.stats`; those of a tensor are computed on its device."""
+        if not isinstance(self.array, torch.Tensor):
+            return Stats.joined(Stats.of(block) for _, block in self.blocks())
+        with at_work(self.device):
+            return Stats.joined(map(_stats_of, torch.split(self.array, _BLOCK, dim=1)))
 
     def blocks(self) -> Iterator[tuple[int, NDArray]]:
-        """See `Foreign.blocks`."""
-        if isinstance(self.array, Stored):
+        """See `Matrix.blocks`."""
+        if isinstance(self.array, OnDisk):
             yield from self.array.blocks()
             return
         for start in range(0, self.shape[1], _BLOCK):
             yield start, as_array(self.array[:, start : start + _BLOCK])
 
     def numpy(self) -> NDArray:
-        """See `Foreign.numpy`."""
+        """See `Matrix.numpy`."""
         return as_array(self.array)
 
     def own(self, M: Any) -> Any:
-        """See `Foreign.own`."""
+        """See `Matrix.own`."""
         M = M if isinstance(M, torch.Tensor) else as_tensor(M)
         kind = next(torch_type for torch_type, dtype in _TYPES.items() if dtype == self.dtype)
         M = M.to(device="cpu" if self.home is None else self.home, dtype=kind)
         return M.numpy() if self.home is None else M
 
-    def panels(self, width: int | None) -> Any:
-        """See `Foreign.panels`."""
+    def panels(self, width: int | None = None) -> Any:
+        """See `Matrix.panels`."""
         from deepmf.data.gpu.panels import TensorPanels
 
         return TensorPanels(self, width)
@@ -168,7 +171,7 @@ class TensorData(Foreign):
 
 @contextmanager
 def at_work(device: torch.device) -> Iterator[None]:
-    """In full precision, whatever PyTorch is set to; too little memory gets a sentence."""
+    """In full precision, whatever PyTorch is set to; too little memory gets an error message."""
     settings: Any = torch.backends.cuda.matmul
     new = hasattr(settings, "fp32_precision")  # from PyTorch 2.9 on
     name, exact = ("fp32_precision", "ieee") if new else ("allow_tf32", False)
@@ -192,19 +195,25 @@ def at_work(device: torch.device) -> Iterator[None]:
 
 
 def as_tensor(M: Any) -> torch.Tensor:
-    """An array as a tensor of the CPU's, sharing memory where PyTorch can."""
+    """An array as a CPU tensor, sharing memory where PyTorch can."""
     M = M if min(M.strides) >= 0 else M.copy()
     with warnings.catch_warnings():  # of an array that may not be written: nor is it here
         warnings.simplefilter("ignore")
         return torch.from_numpy(M)
 
 
+def _stats_of(block: torch.Tensor) -> Stats:
+    norms2 = as_array(torch.linalg.vector_norm(block, dim=0, dtype=_EXACT)) ** 2
+    low, high, total = block.min(), block.max(), block.sum(dtype=_EXACT)
+    return Stats(float(low), float(high), float(total), float(norms2.sum()), norms2)
+
+
 def _copied(X: Any, device: torch.device) -> torch.Tensor:
     """A matrix on a device, in its order, with rows (or columns) at multiples of 16 bytes."""
     from deepmf.data.gpu import driver
 
-    parts: Iterable[tuple[int, NDArray]] = X.blocks() if isinstance(X, Stored) else [(0, X)]
-    by_row = isinstance(X, Stored) or X.flags.c_contiguous
+    parts: Iterable[tuple[int, NDArray]] = X.blocks() if isinstance(X, OnDisk) else [(0, X)]
+    by_row = isinstance(X, OnDisk) or X.flags.c_contiguous
     rows, length = X.shape if by_row else X.shape[::-1]
     dtype = as_tensor(np.empty(0, X.dtype)).dtype
     room = torch.empty((rows, -(-length // 4) * 4), dtype=dtype, device=device)[:, :length]

@@ -2,42 +2,34 @@
 
 from typing import Any
 
-from scipy.sparse import issparse
-
 from deepmf.core.state import DataSurrogates
-from deepmf.data.matrix import Foreign
-from deepmf.data.on_disk import Stored
+from deepmf.data.matrix import Matrix
+from deepmf.data.on_disk import OnDisk
 from deepmf.data.panels.base import Coding, Panels, squared_answer
 from deepmf.data.panels.codes import Codes
 from deepmf.data.panels.dense import DensePanels
-from deepmf.data.panels.on_disk import StoredPanels
+from deepmf.data.panels.on_disk import OnDiskPanels
 from deepmf.data.panels.sparse import SparsePanels
-from deepmf.data.panels.weighted import ObservedPanels
-from deepmf.data.weighted import Observed
+from deepmf.data.panels.weighted import WeightedPanels
+from deepmf.data.validation import as_matrix
 
 __all__ = [
     "Codes",
     "Coding",
     "DataSurrogates",
     "DensePanels",
-    "Foreign",
-    "ObservedPanels",
+    "Matrix",
+    "OnDisk",
+    "OnDiskPanels",
     "Panels",
     "SparsePanels",
-    "Stored",
-    "StoredPanels",
+    "WeightedPanels",
     "as_panels",
     "squared_answer",
 ]
 
 
 def as_panels(X: Any, width: int | None = None) -> Panels:
-    """The panels that fit X's kind."""
-    if isinstance(X, Foreign):
-        panels: Panels = X.panels(width)
-        return panels
-    if isinstance(X, Observed):
-        return ObservedPanels(X, width)
-    if isinstance(X, Stored):
-        return StoredPanels(X, width)
-    return (SparsePanels if issparse(X) else DensePanels)(X, width)
+    """The panels of a matrix of any kind, with ``width`` columns each if it is given."""
+    panels: Panels = as_matrix(X).panels(width)
+    return panels

@@ -16,6 +16,7 @@ from deepmf.core.parameters import check_integer
 from deepmf.core.quadratic import Array
 from deepmf.core.state import DataSurrogates
 from deepmf.core.terms import DataTerm
+from deepmf.data.matrix import Stats
 from deepmf.data.panels.base import Coding, Panels
 from deepmf.data.panels.products import Products, Squares, Sums
 from deepmf.data.panels.svd import leading
@@ -51,23 +52,23 @@ class ColumnPanels(Panels):
         float32 or float64.
     width : int, optional
         Columns in a panel.
+    stats : Stats, optional
+        Statistics of X, if they have been gathered.
     """
 
     any_datafit = True
     tasks: ClassVar[int]
     """Largest number of tasks into which a compiled pass is split."""
 
-    def __init__(self, X: Any, width: int | None = None) -> None:
+    def __init__(self, X: Any, width: int | None = None, stats: Stats | None = None) -> None:
         self.X = X
         self.shape = (X.shape[0], X.shape[1])
         self.dtype = X.dtype
         self.width = _WIDTH if width is None else width
         check_integer(setting("panel_size"), self.width, 1)
         self.count = -(-X.shape[1] // self.width)
-        self._norms2 = np.empty(X.shape[1])
-        for cols, P in self._panels():
-            self._norms2[cols] = self._norms2_of(P)
-        self.norm2 = float(self._norms2.sum())
+        self._norms2 = None if stats is None else stats.norms2
+        self.norm2 = float(self.column_norms2().sum()) if stats is None else stats.norm2
 
     @abstractmethod
     def _panel(self, cols: slice) -> Any:
@@ -214,7 +215,9 @@ class ColumnPanels(Panels):
     # --- the starts --------------------------------------------------------------------------
 
     def column_norms2(self) -> Array:
-        """See `Panels.column_norms2`."""
+        """See `Panels.column_norms2`; measured only if nobody has before."""
+        if self._norms2 is None:
+            self._norms2 = np.concatenate([self._norms2_of(P) for _, P in self._panels()])
         return self._norms2
 
     def dot(self, G: Array, index: NDArray[np.intp] | None = None) -> Array:

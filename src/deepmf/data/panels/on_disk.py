@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from deepmf.core.quadratic import Array
-from deepmf.data.on_disk import Stored
+from deepmf.data.on_disk import OnDisk
 from deepmf.data.panels.base import Coding
 from deepmf.data.panels.columns import Task
 from deepmf.data.panels.dense import DensePanels, FusedPass
@@ -19,16 +16,13 @@ if TYPE_CHECKING:
     from deepmf.kernels.descent import Descent
 
 
-class StoredPanels(DensePanels):
-    """Column panels of a `Stored` matrix; H_1 is in memory."""
+class OnDiskPanels(DensePanels):
+    """Column panels of an `OnDisk` matrix; H_1 is in memory."""
 
     X: Any
 
-    def __init__(self, X: Stored, width: int | None = None) -> None:
-        super().__init__(X, X.width if width is None else width)
-
-    def _panel(self, cols: slice) -> Array:
-        return self.X.columns(cols.start, cols.stop)
+    def __init__(self, X: OnDisk, width: int | None = None) -> None:
+        super().__init__(X, X.width if width is None else width, X.stats)
 
     def _task_width(self, r: int) -> int:
         return self.width
@@ -48,6 +42,3 @@ class StoredPanels(DensePanels):
             return sums
 
         return task
-
-    def _some(self, index: Sequence[int] | NDArray[np.intp]) -> Array:
-        return self.X.some(np.asarray(index, dtype=np.intp))

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from deepmf.core.quadratic import Array
+from deepmf.data.matrix import Stats
 from deepmf.data.panels.base import Coding
 from deepmf.data.panels.columns import ColumnPanels, Task
 from deepmf.data.panels.products import Squares, Sums
@@ -39,12 +40,14 @@ class SparsePanels(ColumnPanels):
         any other kind is converted once.
     width : int, optional
         Columns in a panel.
+    stats : Stats, optional
+        Statistics of X, if they have been gathered.
     """
 
     tasks = 8  # each sends back m x r_1 numbers, which may be as many as its nonzeros
 
-    def __init__(self, X: Any, width: int | None = None) -> None:
-        super().__init__(sparse.csc_array(X), width)
+    def __init__(self, X: Any, width: int | None = None, stats: Stats | None = None) -> None:
+        super().__init__(sparse.csc_array(X), width, stats)
 
     def _panel(self, cols: slice) -> Any:
         first, last = self.X.indptr[[cols.start, cols.stop]]

@@ -15,7 +15,7 @@ from deepmf.core.state import DataSurrogates
 from deepmf.data.panels.base import Coding
 from deepmf.data.panels.dense import DensePanels
 from deepmf.data.panels.products import Products, Squares, Sums
-from deepmf.data.weighted import Observed, Seen
+from deepmf.data.weighted import Weighted, WeightedBlock
 from deepmf.kernels.padding import up_to
 from deepmf.solvers import FastProjectedGradient
 
@@ -26,8 +26,8 @@ _ROUNDS, _SETTLED = 1000, 1e-10
 """How often codes that are tied together are filled and improved, and when that is enough."""
 
 
-class ObservedPanels(DensePanels):
-    r"""Column panels of an `Observed` matrix, X and V in [0, 1].
+class WeightedPanels(DensePanels):
+    r"""Column panels of a `Weighted` matrix, X and V in [0, 1].
 
     ::
 
@@ -44,21 +44,20 @@ class ObservedPanels(DensePanels):
     X: Any
     weighted, any_datafit = True, False
 
-    def __init__(self, X: Observed, width: int | None = None) -> None:
+    def __init__(self, X: Weighted, width: int | None = None) -> None:
         self._means = X.means.astype(X.dtype)[:, None]
-        super().__init__(X, X.width if width is None and X.on_disk else width)
-        self.norm2 = X.norm2
+        super().__init__(X, X.width if width is None and X.on_disk else width, X.stats)
 
-    def _filled(self, P: Seen) -> Array:
+    def _filled(self, P: WeightedBlock) -> Array:
         filled = P.rest(self._means, np.ones((1, P.X.shape[1]), self.dtype))[1]
         filled += self._means
         return filled
 
     def _panel(self, cols: slice) -> Array:
-        return self._filled(self.X.seen(cols.start, cols.stop))
+        return self._filled(self.X[:, cols])
 
     def _some(self, index: Sequence[int] | NDArray[np.intp]) -> Array:
-        filled = self._filled(self.X.seen_some(np.asarray(index, dtype=np.intp)))
+        filled = self._filled(self.X[:, np.asarray(index, dtype=np.intp)])
         return filled.astype(np.float64)
 
     def _task_width(self, r: int) -> int:
@@ -74,21 +73,21 @@ class ObservedPanels(DensePanels):
 
     def column_hashes(self) -> NDArray[np.uint64]:
         """See `Panels.column_hashes`; missing entries count as zeros."""
-        return np.concatenate([column_hashes(P.known) for P in self._seen()])
+        return np.concatenate([column_hashes(P.known) for P in self._blocks()])
 
     def weight_hashes(self) -> NDArray[np.uint64]:
         """See `Panels.weight_hashes`."""
-        return np.concatenate([column_hashes(P.V) for P in self._seen()])
+        return np.concatenate([column_hashes(P.V) for P in self._blocks()])
 
-    def _seen(self) -> Iterator[Seen]:
-        return (self.X.seen(cols.start, cols.stop) for cols in self._slices(self.width))
+    def _blocks(self) -> Iterator[WeightedBlock]:
+        return (self.X[:, cols] for cols in self._slices(self.width))
 
     def residuals2(self, bases: Sequence[Array]) -> Array:
         """See `Panels.residuals2`: sum V (X - B H_1)^2."""
         small = [B.astype(self.dtype, copy=False) for B in bases]
 
         def task(cols: slice) -> list[float]:
-            P, H = self.X.seen(cols.start, cols.stop), self.codes.H[:, cols]
+            P, H = self.X[:, cols], self.codes.H[:, cols]
             rests = (P.rest(B, H) for B in small)
             return [np.einsum("ij,ij", R, VR, dtype=np.float64) for R, VR in rests]
 
@@ -97,7 +96,7 @@ class ObservedPanels(DensePanels):
 
     def residuals(self, index: NDArray[np.intp], B: Array) -> Array:
         """See `Panels.residuals`: V (X - B H_1)."""
-        P = self.X.seen_some(np.asarray(index, dtype=np.intp))
+        P = self.X[:, np.asarray(index, dtype=np.intp)]
         return P.rest(B.astype(self.dtype), self.codes.H[:, index])[1].astype(np.float64)
 
     def code(self, coding: Coding, max_iter: int, tol: float) -> None:
@@ -117,7 +116,7 @@ class ObservedPanels(DensePanels):
         H = np.empty((coding.rank, self.shape[1]), dtype=self.dtype)
 
         def task(cols: slice) -> None:
-            P = self.X.seen(cols.start, cols.stop)
+            P = self.X[:, cols]
             V = P.V
             C = coding.G.T @ (V * P.known).astype(np.float64, copy=False)
             for j, v in enumerate(V.T.astype(np.float64, copy=False), start=cols.start):
@@ -146,8 +145,8 @@ class ObservedPanels(DensePanels):
 class _FilledSquares(Squares):
     """Products with X~ for each of a coding's data terms."""
 
-    def __init__(self, X: Observed, coding: Coding, dtype: np.dtype) -> None:
-        super().__init__(lambda cols: X.seen(cols.start, cols.stop), coding, dtype)
+    def __init__(self, X: Weighted, coding: Coding, dtype: np.dtype) -> None:
+        super().__init__(lambda cols: X[:, cols], coding, dtype)
         self._filling = coding.of_terms.astype(dtype, copy=False)
         self._bases = [t.B.astype(dtype, copy=False) for t in coding.terms]
 

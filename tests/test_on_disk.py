@@ -11,17 +11,17 @@ import numpy as np
 import pytest
 
 from deepmf import factorize
-from deepmf.data import on_disk as stored
-from deepmf.data.on_disk import Stored, as_stored
-from deepmf.data.panels import StoredPanels, as_panels
-from deepmf.data.validation import check_matrix, check_sign
+from deepmf.data import on_disk as module
+from deepmf.data.on_disk import OnDisk, as_on_disk
+from deepmf.data.panels import OnDiskPanels
+from deepmf.data.validation import as_matrix, check_sign
 
 X = np.random.default_rng(0).random((12, 700))
 
 
 @pytest.fixture(autouse=True)
 def small_is_large(monkeypatch):
-    monkeypatch.setattr(stored, "_LARGE", 1)
+    monkeypatch.setattr(module, "_LARGE", 1)
 
 
 @pytest.fixture(params=["npy", "fortran", "h5py", "zarr", "int16"])
@@ -41,19 +41,18 @@ def on_disk(request, tmp_path):
     values = (100 * X).astype(np.int16) if kind == "int16" else X
     file = np.asfortranarray(values) if kind == "fortran" else values
     np.save(path, file)
-    memory = values.astype(np.float32) if kind == "int16" else values
-    return np.load(path.with_suffix(".npy"), mmap_mode="r"), memory
+    return np.load(path.with_suffix(".npy"), mmap_mode="r"), values.astype(np.float64)
 
 
-def test_it_is_known_as_stored(on_disk):
+def test_it_is_known_to_be_on_disk(on_disk):
     source, memory = on_disk
-    S = as_stored(source)
-    assert isinstance(S, Stored)
-    assert isinstance(as_panels(S), StoredPanels)
+    S = as_on_disk(source)
+    assert isinstance(S, OnDisk)
+    assert isinstance(S.panels(), OnDiskPanels)
     assert (S.shape, S.dtype) == (memory.shape, memory.dtype)
-    np.testing.assert_array_equal(S.columns(5, 20), memory[:, 5:20])
-    np.testing.assert_array_equal(S.some(np.array([9, 3, 9])), memory[:, [9, 3, 9]])
-    assert (S.min(), S.max()) == (memory.min(), memory.max())
+    np.testing.assert_array_equal(S[:, 5:20], memory[:, 5:20])
+    np.testing.assert_array_equal(S[:, np.array([9, 3, 9])], memory[:, [9, 3, 9]])
+    assert S.stats[:2] == (memory.min(), memory.max())
 
 
 @pytest.mark.parametrize("start", ["snpa", "hierarchical", "nndsvd", "random"])
@@ -69,25 +68,25 @@ def test_fits_equal_those_in_memory(on_disk, start):
 
 
 def test_small_memory_maps_are_arrays(tmp_path, monkeypatch):
-    monkeypatch.setattr(stored, "_LARGE", 1 << 28)
+    monkeypatch.setattr(module, "_LARGE", 1 << 28)
     np.save(tmp_path / "x.npy", X)
     small = np.load(tmp_path / "x.npy", mmap_mode="r")
-    assert as_stored(small) is small
-    assert as_stored(X) is X
+    assert as_on_disk(small) is small
+    assert as_on_disk(X) is X
 
 
 def test_bad_entries_are_named_across_blocks(tmp_path, monkeypatch):
-    monkeypatch.setattr(stored, "_BLOCK", 1)
+    monkeypatch.setattr(module, "_BLOCK", 1)
     bad = X.copy()
     bad[3, 600], bad[7, 10], bad[3, 650] = -1, -2, -3
     np.save(tmp_path / "x.npy", bad)
-    S = check_matrix(np.load(tmp_path / "x.npy", mmap_mode="r"), sparse_ok=True)
+    S = as_matrix(np.load(tmp_path / "x.npy", mmap_mode="r"))
     with pytest.raises(ValueError, match=r"3 negative entries \(first -1 at row 3, column 600"):
         check_sign(S)
     bad[5, 300] = np.nan
     np.save(tmp_path / "y.npy", bad)
     with pytest.raises(ValueError, match=r"1 entries that are NaN.*row 5, column 300"):
-        check_matrix(np.load(tmp_path / "y.npy", mmap_mode="r"), sparse_ok=True)
+        as_matrix(np.load(tmp_path / "y.npy", mmap_mode="r"))
 
 
 def test_a_large_file_stays_on_disk(tmp_path):
@@ -120,7 +119,7 @@ def test_a_large_file_stays_on_disk(tmp_path):
 def test_products_with_many_columns_are_taken_in_blocks():
     """As a start asks for them, which may be nearly all."""
     X = np.random.default_rng(0).random((200, 5000))
-    panels, G = as_panels(Stored(X), 256), np.random.default_rng(1).random((200, 3))
+    panels, G = OnDisk(X).panels(256), np.random.default_rng(1).random((200, 3))
     index = np.arange(5000)[::-1]
     tracemalloc.start()
     try:

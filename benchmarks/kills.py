@@ -82,7 +82,7 @@ def differences(one: Path, two: Path) -> list[str]:
     """Names of the parts in which two saved fits differ, except times."""
     f, g = Factorization.load(one), Factorization.load(two)
     pairs: dict[str, tuple[Any, Any]] = {"stop_reason": (f.stop_reason, g.stop_reason)}
-    pairs["start"] = (f.start, g.start)
+    pairs["starts"] = (f.starts, g.starts)
     pairs |= {f"W{k}": pair for k, pair in enumerate(zip(f.W, g.W), start=1)}
     pairs |= {f"H{k}": pair for k, pair in enumerate(zip(f.H, g.H), start=1)}
     for name in ("objective", "layer_errors", "data_errors"):

@@ -202,7 +202,7 @@ def test_fits_are_those_of_the_array(name, kind):
         for a, b in zip([*f.W, *f.H], [*expected.W, *expected.H]):
             close(a, b)
         close(f.history.objective, expected.history.objective)
-        assert f.start == expected.start
+        assert f.starts == expected.starts
 
 
 def of_kind(M, kind, dtype):

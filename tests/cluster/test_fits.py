@@ -67,7 +67,7 @@ def test_every_kind_of_model(client, X, settings):
     D = da.from_array(X, chunks=RAGGED)
     f, g = (factorize(A, [4, 2], **{**QUICK, **settings}) for A in (D, X))
     same(f, g, 1e-9, entries=1e-6)
-    assert f.start == g.start
+    assert f.starts == g.starts
 
 
 @pytest.mark.parametrize("chunks", [(12, 700), (12, 699), (12, 7)], ids=str)

@@ -181,7 +181,7 @@ def test_what_is_saved_comes_back(tmp_path_factory, case):
     g = Factorization.load(f.save(tmp_path_factory.mktemp("f") / "f.npz"))
     same_bits(f, g)
     assert f.problem.spec() == g.problem.spec()
-    assert (f.stop_reason, f.start) == (g.stop_reason, g.start)
+    assert (f.stop_reason, f.starts) == (g.stop_reason, g.starts)
 
 
 @given(cases(widest=3000), st.integers(2, 4))

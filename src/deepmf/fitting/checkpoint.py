@@ -21,6 +21,9 @@ from deepmf._utils.warnings import warn
 from deepmf.core.parameters import check_number
 
 _FORMAT = "deepmf checkpoint 1"
+_UNNAMED = "0.1.0"
+"""The version of checkpoints that name none."""
+
 _ARRAY, _RECORD = "@array", "@record"
 _AWAY = "delete it to begin anew, or give another path."
 
@@ -137,7 +140,7 @@ class Checkpoint:
             raise PermissionError(f"The checkpoint {str(self.path)!r} cannot be read.") from None
         except UNREADABLE as error:
             raise self._damaged(error) from None
-        self._check_owner(owner, content.get("version"))
+        self._check_owner(owner, content.get("version", _UNNAMED))
         try:
             spoiled = [name for name, value in packed.items() if not _finite(value, arrays)]
             moment = _unpacked(packed, arrays, records)
@@ -156,19 +159,16 @@ class Checkpoint:
             f"({type(error).__name__}); {_AWAY}"
         )
 
-    def _check_owner(self, owner: Mapping[str, Any], version: str | None) -> None:
-        """Refuse the checkpoint of another version, of other data or of other settings.
-
-        The first checkpoints name no version and have fewer entries, which must agree.
-        """
+    def _check_owner(self, owner: Mapping[str, Any], version: str) -> None:
+        """Refuse the checkpoint of another version, of other data or of other settings."""
         name = str(self.path)
-        if version not in (None, __version__):
+        if version != __version__:
             raise ValueError(
                 f"The checkpoint {name!r} was written by deepmf {version}, but this is deepmf "
                 f"{__version__}, whose sweeps may differ: finish the fit with deepmf {version}, "
                 f"or {_AWAY}"
             )
-        for what in owner if version is None else {**self._owner, **owner}:
+        for what in {**self._owner, **owner}:
             if owner.get(what) != self._owner.get(what):
                 raise ValueError(
                     f"The checkpoint {name!r} belongs to another fit, with {what} "

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from numbers import Integral
 from typing import Any
@@ -15,12 +14,6 @@ from deepmf.data.panels import Panels
 from deepmf.fitting.add_layer import Given
 from deepmf.fitting.problem import Problem
 from deepmf.init import Start
-
-_SAMPLES = 16
-"""Columns of X whose bits are compared with those of checkpoints that have no digest of X."""
-
-_FORMER_NAMES = {"deepmf.fitting.registry._default_start": "deepmf.names._default_start"}
-"""Starts that have moved since the first checkpoints, which know them by their former names."""
 
 
 def fingerprint(
@@ -35,8 +28,7 @@ def fingerprint(
     X and its weights are read once, to the last bit of every column. Settings that only say when
     to stop are left out.
     """
-    n, weights = panels.shape[1], panels.weight_hashes()
-    some = np.unique(np.linspace(0, n - 1, min(n, _SAMPLES)).astype(np.intp))
+    weights = panels.weight_hashes()
     other: list[Any] = []
     plain = {name: _plain(value, other) for name, value in {**problem.spec(), **settings}.items()}
     return {
@@ -44,7 +36,6 @@ def fingerprint(
         "X's type": str(panels.dtype),
         "X's weights": None if weights is None else "given",
         "X's squared norm": f"{panels.norm2:.10g}",
-        "X's columns": _bits(panels.columns(some)),
         "X's digest": digest(panels.column_hashes()),
         "weights' digest": None if weights is None else digest(weights),
         **plain,
@@ -57,9 +48,8 @@ def fingerprint(
 
 def _name(start: Start | Given) -> str:
     if isinstance(start, Given):
-        return "given " + _bits(*start.W, *start.H)
-    name = qualified_name(start)
-    return _FORMER_NAMES.get(name, name)
+        return f"given {digest(start.W, start.H)}"
+    return qualified_name(start)
 
 
 def _start_digest(start: Start | Given) -> str | None:
@@ -93,11 +83,3 @@ def _plain(value: Any, other: list[Any]) -> Any:
         return value
     other.append(value)
     return qualified_name(value)
-
-
-def _bits(*matrices: Any) -> str:
-    """The digest of matrices' bits in float64, as the first checkpoints have it."""
-    seen = hashlib.sha256()
-    for M in matrices:
-        seen.update(np.ascontiguousarray(M, dtype=np.float64).tobytes())
-    return seen.hexdigest()[:16]

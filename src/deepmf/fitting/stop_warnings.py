@@ -15,14 +15,18 @@ def warn_of(
     reason: str, sweeps: int, problem: Problem, control: Control, checkpoint: Checkpoint | None
 ) -> None:
     """Warn if the reason to stop says that the factors may change with more sweeps."""
-    from sklearn.exceptions import ConvergenceWarning  # imported late: scikit-learn loads slowly
-
     if reason == "interrupted":
         warn(_interrupted(checkpoint), InterruptedWarning)
     if reason == "diverged":
-        warn(_diverged(problem, sweeps), ConvergenceWarning)
+        _warn_of_no_convergence(_diverged(problem, sweeps))
     if reason == "max_iter" and control.tol > 0 and control.max_iter > 0:
-        warn(_not_converged(problem, control), ConvergenceWarning)
+        _warn_of_no_convergence(_not_converged(problem, control))
+
+
+def _warn_of_no_convergence(message: str) -> None:
+    from sklearn.exceptions import ConvergenceWarning  # imported late: scikit-learn loads slowly
+
+    warn(message, ConvergenceWarning)
 
 
 def _interrupted(checkpoint: Checkpoint | None) -> str:

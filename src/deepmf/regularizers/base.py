@@ -41,7 +41,8 @@ def effective_dimension(R: Array) -> float:
 
     About m for white noise, and far less where the errors of different features go together.
     """
-    R = R.astype(np.float64, copy=False)  # in float32 small residuals would lose their squares
+    largest = float(np.max(np.abs(R), initial=0.0))
+    R = R.astype(np.float64) / (largest or 1.0)  # whose squares neither overflow nor vanish
     gram = R @ R.T if len(R) <= R.shape[1] else R.T @ R
     squares = float(np.sum(gram * gram))
     return float(np.trace(gram)) ** 2 / squares if squares > 0 else 1.0

@@ -105,7 +105,8 @@ def _nearest(W: Array, constraint: Constraint) -> Array:
 def check_given(Ws: object, Hs: object, problem: Problem, panels: Panels) -> Given:
     """The user's factors with shapes, finiteness and feasibility checked, and projected exactly.
 
-    Where a set asks for a scale that a W has not, W_l D^-1 and D H_l are taken, and H_{l+1} D^-1.
+    Where a set asks for a scale that a W has not, W_l D^-1 and D H_l are taken, and H_{l+1} D^-1
+    (for depth over codes D Z_{l+1}).
     For a single layer the two matrices themselves will do.
     """
     depth = len(problem.layers)
@@ -120,16 +121,20 @@ def check_given(Ws: object, Hs: object, problem: Problem, panels: Panels) -> Giv
                 f"init gives {count} {name} for {depth} layers; "
                 f"expected a pair of lists (Ws, Hs) with one matrix of each per layer."
             )
-    widths = [panels.shape[1], *problem.ranks]
+    m, n = panels.shape
+    codes = problem.over_codes
+    aboves = [m if codes else n, *problem.ranks]
     given = Given([], [])
-    before: Array = np.ones(panels.shape[1])
+    before: Array = np.ones(aboves[0])
     for k, layer in enumerate(problem.layers):
         what = [f"init's {name} of layer {k + 1}" for name in "WH"]
-        W = _checked(what[0], lists[0][k], (panels.shape[0], layer.rank), panels.dtype)
-        H = _checked(what[1], lists[1][k], (layer.rank, widths[k]), panels.dtype, zero_ok=True)
+        tall, wide = (aboves[k], n) if codes else (m, aboves[k])
+        W = _checked(what[0], lists[0][k], (tall, layer.rank), panels.dtype)
+        H = _checked(what[1], lists[1][k], (layer.rank, wide), panels.dtype, zero_ok=True)
+        W, H = (before[:, None] * W, H) if codes else (W, H / before)
         scales = _missing_scales(W, layer.constraint_W)
         given.W.append(_feasible(what[0], W / scales, layer.constraint_W))
-        given.H.append(_feasible(what[1], scales[:, None] * H / before, layer.constraint_H))
+        given.H.append(_feasible(what[1], scales[:, None] * H, layer.constraint_H))
         before = scales
     return given
 

@@ -94,13 +94,15 @@ def joint(
     layers = range(s.depth)
     errors = measure(panels, s)
     own = 0.5 * (errors.layer if loss.errors == "layer" else errors.data)
-    if known and loss.errors == "layer":
+    if known and loss.errors == "layer" and not s.over_codes:
         own = np.array([layer.error for layer in known])
     weights = loss.weights(own, 0.5 * np.asarray(sizes[: s.depth], dtype=float))
-    if s.over_codes and loss.errors == "data":
-        known = []  # fits of layers alone do not see the data
-    penalties = [layer.joint for layer in known] or [
-        _penalties(panels, s, problem, k, loss.errors, errors) for k in layers
+    settled = known[:1] if s.over_codes else known  # deeper layers were linked since
+    penalties = [
+        settled[k].joint
+        if k < len(settled)
+        else _penalties(panels, s, problem, k, loss.errors, errors)
+        for k in layers
     ]
     return Calibration(weights, penalties)
 

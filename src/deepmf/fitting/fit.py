@@ -11,6 +11,7 @@ import numpy as np
 
 from deepmf._utils.compile_clock import clock
 from deepmf._utils.threads import single_blas
+from deepmf.constraints import Constraint, Nonnegative, Unconstrained
 from deepmf.core.quadratic import Array, Quadratic
 from deepmf.core.state import DataSurrogates, State
 from deepmf.core.terms import H
@@ -159,8 +160,9 @@ class _Run:
         self.panels, self.problem, self.control, self.rng = panels, problem, control, rng
         self.starts = starts
         self.settles = control.augment is None and not isinstance(starts[0], Given)
-        self.flat = self.settles and self.joint and not problem.over_codes
-        self.flat &= problem.loss.errors == "data"
+        self.flat = self.settles and self.joint
+        self.flat &= problem.loss.errors == "data" or problem.over_codes
+        """Whether layers are fitted to the data, each by itself, and linked afterwards."""
         self.checkpoint, self.interruption = checkpoint, interruption
         saved: Moment | None = None if checkpoint is None else checkpoint.load(_RECORDS)
         self.now = saved or Moment(sizes=[panels.norm2])
@@ -231,7 +233,12 @@ class _Run:
         now.trials, now.at = [], 0
         if self.problem.over_codes or self.flat:
             codes = as_numpy(panels.codes.H).astype(np.float64)
-            (self._link if self.flat else self._append)(best.state.W[-1], codes)
+            if self.flat and at.number and self.problem.over_codes:
+                self._append(self._linked_codes(codes), codes)
+            elif self.problem.over_codes:
+                self._append(best.state.W[-1], codes)
+            else:
+                self._link(best.state.W[-1], codes)
         else:
             now.state = best.state
             now.sizes.append(float(np.sum(best.state.W[k] ** 2)) if self.settles else best.size)
@@ -243,7 +250,7 @@ class _Run:
             Z = s.scales[-1][:, None] * Z
             scales = constraint.scales(Z)
             if scales is not None:
-                Z, H = Z / scales, H * scales[:, None]
+                Z, H = constraint.project(Z / scales), H * scales[:, None]
         s.W.append(Z)
         s.H.append(np.empty((len(H), 0)))
         self.now.layer_codes.append(H)
@@ -253,24 +260,29 @@ class _Run:
             self.now.sizes.append(float(np.sum((H / s.scales[-1][:, None]) ** 2)))
 
     def _link(self, W: Array, F: Array) -> None:
-        """Add a layer that was fitted flat to the data.
+        """Add a layer that was fitted flat to the data, with codes F.
 
-        Its H is ``argmin ||F - H Ht||`` over the layer's set, with the flat fit's codes F and the
-        codes Ht of the layer before.
+        Its H is ``argmin ||F - H Ht||`` over the layer's set, with the codes Ht of the one before.
         """
         s, k = self.now.state, self.now.state.depth
         if k:
             Ht = reduce(lambda codes, H: H @ codes, s.H[1:], self.now.layer_codes[0])
-            q = Quadratic.of(B=Ht @ Ht.T, C=F @ Ht.T)
-            H = np.linalg.lstsq(Ht.T, F.T, rcond=None)[0].T
-            constraint = self.problem.layers[k].constraint_H
-            H, solver = constraint.project(H), FastProjectedGradient()
-            s.H.append(solver.improve(q, constraint, H, _LINK_ITER, _LINK_TOL))
+            s.H.append(link(F, Ht, self.problem.layers[k].constraint_H))
         else:
             s.H.append(np.empty((len(F), 0)))
             self.now.layer_codes.append(F)
         s.W.append(W)
         self.now.sizes.append(float(np.sum(W**2)))
+
+    def _linked_codes(self, F: Array) -> Array:
+        """``Z = argmin ||H / s - Z F||`` for the codes H before and those of a flat fit, F.
+
+        The scale that a set asks for comes later.
+        """
+        before = self.now.layer_codes[-1] / self.now.state.scales[-1][:, None]
+        own = self.problem.layers[self.place.number].constraint_W
+        free: Constraint = Nonnegative() if own.nonnegative else Unconstrained()
+        return link(before, F, own if own.cone else free)
 
     def _bring_codes(self) -> None:
         """Bring the codes of the layers to the data side, and its surrogates to this side."""
@@ -460,6 +472,13 @@ class _Run:
         codes.set(saved.codes)
         if saved.codes_before is not None:
             codes.recall(saved.codes_before)
+
+
+def link(target: Array, codes: Array, constraint: Constraint) -> Array:
+    """``argmin ||target - M codes||`` over the matrices M of a set."""
+    M = constraint.project(np.linalg.lstsq(codes.T, target.T, rcond=None)[0].T)
+    q = Quadratic.of(B=codes @ codes.T, C=target @ codes.T)
+    return FastProjectedGradient().improve(q, constraint, M, _LINK_ITER, _LINK_TOL)
 
 
 def _quadratic(terms: list[Any], C: Array, const: float) -> Quadratic:

@@ -26,15 +26,12 @@ from deepmf.fitting.errors import measure
 from deepmf.fitting.extrapolation import Extrapolation
 from deepmf.fitting.history import History, Progress, not_finite
 from deepmf.fitting.interrupt import Interruption
+from deepmf.fitting.link import link, link_components
 from deepmf.fitting.problem import Problem, check_against_data
 from deepmf.fitting.stop_warnings import warn_of
 from deepmf.fitting.sweep import Sweep
 from deepmf.init import Start, StartError
 from deepmf.losses import DataCentric, Loss, Multilayer
-from deepmf.solvers import FastProjectedGradient
-
-_LINK_ITER, _LINK_TOL = 1000, 1e-6
-"""Limits for the links between flat fits."""
 
 
 @dataclass(frozen=True)
@@ -161,7 +158,6 @@ class _Run:
         self.starts = starts
         self.settles = control.augment is None and not isinstance(starts[0], Given)
         self.flat = self.settles and self.joint
-        self.flat &= problem.loss.errors == "data" or problem.over_codes
         """Whether layers are fitted to the data, each by itself, and linked afterwards."""
         self.checkpoint, self.interruption = checkpoint, interruption
         saved: Moment | None = None if checkpoint is None else checkpoint.load(_RECORDS)
@@ -262,17 +258,22 @@ class _Run:
     def _link(self, W: Array, F: Array) -> None:
         """Add a layer that was fitted flat to the data, with codes F.
 
-        Its H is ``argmin ||F - H Ht||`` over the layer's set, with the codes Ht of the one before.
+        Its H is ``argmin ||F - H Ht||`` with the codes Ht of the layer before, where the model
+        compares layers with the data, and otherwise ``argmin ||W_{l-1} - W_l H||``.
         """
-        s, k = self.now.state, self.now.state.depth
-        if k:
-            Ht = reduce(lambda codes, H: H @ codes, s.H[1:], self.now.layer_codes[0])
-            s.H.append(link(F, Ht, self.problem.layers[k].constraint_H))
+        now, s, k = self.now, self.now.state, self.now.state.depth
+        H: Array
+        if not k:
+            H = np.empty((len(F), 0))
+            now.layer_codes.append(F)
+        elif self.problem.loss.errors == "data":
+            Ht = reduce(lambda codes, H: H @ codes, s.H[1:], now.layer_codes[0])
+            H = link(F, Ht, self.problem.layers[k].constraint_H)
         else:
-            s.H.append(np.empty((len(F), 0)))
-            self.now.layer_codes.append(F)
+            H, now.settled[k] = link_components(s.W[k - 1], W, self.problem.layer(k))
+        s.H.append(H)
         s.W.append(W)
-        self.now.sizes.append(float(np.sum(W**2)))
+        now.sizes.append(float(np.sum(W**2)))
 
     def _linked_codes(self, F: Array) -> Array:
         """``Z = argmin ||H / s - Z F||`` for the codes H before and those of a flat fit, F.
@@ -472,13 +473,6 @@ class _Run:
         codes.set(saved.codes)
         if saved.codes_before is not None:
             codes.recall(saved.codes_before)
-
-
-def link(target: Array, codes: Array, constraint: Constraint) -> Array:
-    """``argmin ||target - M codes||`` over the matrices M of a set."""
-    M = constraint.project(np.linalg.lstsq(codes.T, target.T, rcond=None)[0].T)
-    q = Quadratic.of(B=codes @ codes.T, C=target @ codes.T)
-    return FastProjectedGradient().improve(q, constraint, M, _LINK_ITER, _LINK_TOL)
 
 
 def _quadratic(terms: list[Any], C: Array, const: float) -> Quadratic:

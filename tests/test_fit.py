@@ -336,6 +336,25 @@ def test_volume_weights_from_the_starting_errors(model):
     assert f.history.objective[0] == pytest.approx(expected, rel=1e-9)
 
 
+@pytest.mark.parametrize("hierarchy", ["components", "codes"])
+@models
+@pytest.mark.parametrize("penalty", [L1, Ridge])
+@pytest.mark.filterwarnings("ignore")
+def test_a_relative_penalty_on_codes_shrinks_them(penalty, model, hierarchy):
+    noisy, sizes = np.random.default_rng(0).random((20, 60)), []
+    for weight in (0, 1, 10):
+        f = factorize(
+            noisy,
+            [4, 2],
+            model=model,
+            hierarchy=hierarchy,
+            constraint_W="simplex",
+            regularizer_H=penalty(weight),
+        )
+        sizes.append(penalty(1.0).value(f.H[0]))
+    assert np.all(np.diff(sizes) < 0) and sizes[-1] < 0.5 * sizes[0]
+
+
 def test_weight_of_a_relative_penalty_does_not_depend_on_units():
     settings = {"regularizer_H": L1(0.3), "init": "random", "random_state": 0, **SHORT}
     f, g = factorize(X, [4], **settings), factorize(1000 * X, [4], **settings)

@@ -24,6 +24,9 @@ _SAMPLE = 4096
 Attributes = dict[str, Any] | None
 """What `Regularizer.absolute` gave for the penalty on a factor; None where there is none."""
 
+UNPENALIZED: dict[str, Attributes] = {"H": {"weight": 0.0}, "W": None}
+"""No penalties; that on H_1, which only the data side can evaluate, stays with strength 0."""
+
 
 class Settled(NamedTuple):
     """A layer's fit on its own, without penalties where these are measured by it."""
@@ -83,8 +86,7 @@ def settled(panels: Panels, s: State, problem: Problem, k: int) -> Settled:
 
 def alone(depth: int, k: int, penalties: dict[str, Attributes]) -> Calibration:
     """Weights for fitting one of some layers by itself."""
-    none: dict[str, Attributes] = {"H": None, "W": None}
-    return Calibration(np.ones(depth), [penalties if i == k else none for i in range(depth)])
+    return Calibration(np.ones(depth), [penalties if i == k else UNPENALIZED for i in range(depth)])
 
 
 def joint(

@@ -18,7 +18,7 @@ from deepmf.core.terms import H
 from deepmf.data.matrix import as_numpy
 from deepmf.data.panels import DensePanels, Panels
 from deepmf.fitting.add_layer import Given, add_layer
-from deepmf.fitting.calibration import Attributes, Calibration, Settled, alone, joint, settled
+from deepmf.fitting.calibration import UNPENALIZED, Calibration, Settled, alone, joint, settled
 from deepmf.fitting.canonical import rescale
 from deepmf.fitting.checkpoint import Checkpoint
 from deepmf.fitting.control import CUT, REASONS, Control
@@ -213,9 +213,8 @@ class _Run:
         limit = c.max_iter if self.settles or not self.joint else c.augment or 0
         first = limit if self.settles and problem.needs_fit(k, panels.shape) else 0
         trials = self._started()
-        none: dict[str, Attributes] = {"H": None, "W": None}
         for trial in trials:
-            self._alone(trial, 0, alone(k + 1, k, none), first)
+            self._alone(trial, 0, alone(k + 1, k, UNPENALIZED), first)
         if len(now.settled) == at.number:
             best = self._lowest(trials)
             now.settled.append(settled(panels, best.state, problem, k))
@@ -290,8 +289,7 @@ class _Run:
         now, depth = self.now, self.now.state.depth
         self.panels.codes.set(np.vstack(now.layer_codes))
         now.layer_codes = []
-        none: dict[str, Attributes] = {"H": None, "W": None}
-        fixed = Calibration(np.ones(depth), [none] * depth)
+        fixed = Calibration(np.ones(depth), [UNPENALIZED] * depth)
         loss = self.problem.loss if self.joint else DataCentric()
         sweep = Sweep(self.panels, now.state, self.problem, loss, fixed, range(depth), 0, 1.0)
         now.state.data = self.panels.update(sweep.coding(), self.problem.solver, 0, 1.0)

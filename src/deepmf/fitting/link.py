@@ -8,7 +8,7 @@ from deepmf.constraints import Constraint
 from deepmf.core.quadratic import Array, Quadratic
 from deepmf.core.state import State
 from deepmf.data.panels import Coding, DensePanels
-from deepmf.fitting.calibration import Attributes, Settled, alone, settled
+from deepmf.fitting.calibration import UNPENALIZED, Settled, alone, settled
 from deepmf.fitting.problem import Problem
 from deepmf.fitting.sweep import Sweep
 from deepmf.losses import Multilayer
@@ -39,8 +39,8 @@ def link_components(before: Array, W: Array, problem: Problem) -> tuple[Array, S
     answer = panels.update(coding, FastProjectedGradient(), _ITER, _TOL)
     H = panels.codes.H.copy()
     s = State([W], [np.empty((len(H), 0))], answer)
-    none: dict[str, Attributes] = {"H": None, "W": None}
-    sweep = Sweep(panels, s, problem, Multilayer(), alone(1, 0, none), [0], *_INNER)
+    plain = alone(1, 0, UNPENALIZED)
+    sweep = Sweep(panels, s, problem, Multilayer(), plain, [0], *_INNER)
     value = sweep.objective(sweep.measure())
     for _ in range(_SWEEPS):
         sweep.run()

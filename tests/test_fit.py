@@ -352,7 +352,8 @@ def test_a_relative_penalty_on_codes_shrinks_them(penalty, model, hierarchy):
             regularizer_H=penalty(weight),
         )
         sizes.append(penalty(1.0).value(f.H[0]))
-    assert np.all(np.diff(sizes) < 0) and sizes[-1] < 0.5 * sizes[0]
+    assert np.all(np.diff(sizes) < 0)
+    assert sizes[-1] < 0.5 * sizes[0]
 
 
 def test_weight_of_a_relative_penalty_does_not_depend_on_units():

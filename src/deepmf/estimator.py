@@ -182,6 +182,7 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         constraint_H: object = None,
         regularizer_W: object = None,
         regularizer_H: object = None,
+        hierarchy: object = "components",
         init: object = None,
         augment: int | None = None,
         solver: object = "fpgm",
@@ -205,6 +206,7 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self.constraint_H = constraint_H
         self.regularizer_W = regularizer_W
         self.regularizer_H = regularizer_H
+        self.hierarchy = hierarchy
         self.init = init
         self.augment = augment
         self.solver = solver

@@ -73,11 +73,11 @@ def write(folder: Path, machine: dict[str, str], result: Result, quick: bool) ->
     """Write bench.md and bench.json, each replaced atomically."""
     folder.mkdir(parents=True, exist_ok=True)
     content = {"machine": machine, "quick": quick, **asdict(result)}
-    _replace(folder / "bench.json", json.dumps(content, indent=2) + "\n")
-    _replace(folder / "bench.md", page(machine, result, quick))
+    replace_file(folder / "bench.json", json.dumps(content, indent=2) + "\n")
+    replace_file(folder / "bench.md", page(machine, result, quick))
 
 
-def _replace(path: Path, text: str) -> None:
+def replace_file(path: Path, text: str) -> None:
     unfinished = path.with_name(f".{path.name}.unfinished")
     unfinished.write_text(text, encoding="utf-8")
     os.replace(unfinished, path)

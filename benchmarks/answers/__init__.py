@@ -1,0 +1,1 @@
+"""Answers of deepmf and of other methods, scored against truth and classes."""

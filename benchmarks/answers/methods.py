@@ -1,0 +1,113 @@
+"""Methods that are compared: deepmf by recipe and by default, and what people use today."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.optimize import nnls
+from sklearn.cluster import KMeans
+from sklearn.decomposition import NMF
+
+from deepmf import factorize
+from deepmf.data.panels import DensePanels
+from deepmf.init import snpa, vca
+
+from .sets import Answers
+
+Array = Any
+
+ITERATIONS = 200
+"""Iterations of scikit-learn's NMF."""
+
+
+class Layer(NamedTuple):
+    """Components in columns, and the codes of all samples in columns."""
+
+    W: Array
+    H: Array
+
+
+def recipe(data: Answers, seed: int, **more: Any) -> list[Layer]:
+    """deepmf with the recipe for this kind of data and no other setting."""
+    return _deep(data, seed, recipe=data.recipe, **more)
+
+
+def default(data: Answers, seed: int) -> list[Layer]:
+    """deepmf without any setting; negative entries are allowed where there are some."""
+    return _deep(data, seed, allow_negative=True)
+
+
+def flat(data: Answers, seed: int, **more: Any) -> list[Layer]:
+    """deepmf with the recipe, each rank by a flat fit of its own."""
+    return [
+        _deep(data, seed, [r], recipe=data.recipe, **more)[0]
+        for r in dict.fromkeys(data.ranks)
+    ]
+
+
+def nmf(data: Answers, seed: int) -> list[Layer]:
+    """scikit-learn NMF, squared error, NNDSVD, each rank by itself."""
+    return [_nmf(data.X, r, seed) for r in data.ranks]
+
+
+def nmf_kl(data: Answers, seed: int) -> list[Layer]:
+    """scikit-learn NMF, Kullback-Leibler divergence, each rank by itself."""
+    options = {"beta_loss": "kullback-leibler", "solver": "mu", "init": "nndsvda"}
+    return [_nmf(data.X, r, seed, **options) for r in data.ranks]
+
+
+def snpa_nnls(data: Answers, seed: int) -> list[Layer]:
+    """Extreme samples by SNPA, and nonnegative least squares."""
+    return [_extreme(snpa, data.X, r, seed) for r in data.ranks]
+
+
+def vca_nnls(data: Answers, seed: int) -> list[Layer]:
+    """Extreme samples by VCA, and nonnegative least squares."""
+    return [_extreme(vca, data.X, r, seed) for r in data.ranks]
+
+
+def kmeans(data: Answers, seed: int) -> list[Layer]:
+    """k-means of the samples: centers, and one sample's only code is its cluster."""
+    layers = []
+    for r in data.ranks:
+        found = KMeans(r, n_init=10, random_state=seed).fit(data.X.T)
+        layers.append(Layer(found.cluster_centers_.T, np.eye(r)[:, found.labels_]))
+    return layers
+
+
+METHODS: dict[str, Callable[[Answers, int], list[Layer]]] = {
+    "deepmf, recipe": recipe,
+    "deepmf, default": default,
+    "NMF": nmf,
+    "NMF, KL": nmf_kl,
+    "SNPA + NNLS": snpa_nnls,
+    "VCA + NNLS": vca_nnls,
+    "k-means": kmeans,
+}
+
+OF_SCENES = ("SNPA + NNLS", "VCA + NNLS")
+"""Methods that look for nearly pure samples."""
+
+
+def _deep(data: Answers, seed: int, ranks: Any = None, **settings: Any) -> list[Layer]:
+    chosen = {"random_state": seed, **data.settings, **settings}
+    f = factorize(data.X, data.ranks if ranks is None else ranks, **chosen)
+    return [Layer(f.basis(k), f.codes(k)) for k in range(1, f.depth + 1)]
+
+
+def _nmf(X: Array, rank: int, seed: int, **options: Any) -> Layer:
+    init = {"init": "nndsvd" if rank <= min(X.shape) else "random", **options}
+    if rank > min(X.shape):
+        init["init"] = "random"
+    X = X.maximum(0) if hasattr(X, "maximum") else np.maximum(X, 0)
+    model = NMF(rank, max_iter=ITERATIONS, random_state=seed, **init)
+    codes = model.fit_transform(X.T)
+    return Layer(model.components_.T, codes.T)
+
+
+def _extreme(start: Callable[..., Array], X: Array, rank: int, seed: int) -> Layer:
+    X = np.asarray(X)
+    W = start(DensePanels(np.ascontiguousarray(X)), rank, np.random.default_rng(seed))
+    return Layer(W, np.column_stack([nnls(W, x)[0] for x in X.T]))

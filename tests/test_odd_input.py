@@ -77,7 +77,7 @@ PENALTIES = [None, Ridge(0.1), L1(0.1), MinVolume(0.1)]
 
 
 def combinations(solver):
-    """Constraints and regularisers that the solver and each other allow."""
+    """Constraints and regularizers that the solver and each other allow."""
     sets = {"mu": SETS[1:2], "hals": SETS[:3]}.get(solver, SETS)
     for on_W, on_H, penalty_W, penalty_H in itertools.product(sets, sets, PENALTIES, PENALTIES):
         signed = [s == "none" or s == SETS[-1] for s in (on_W, on_H)]
@@ -100,7 +100,7 @@ def combinations(solver):
 @pytest.mark.parametrize("solver", ["fpgm", "pg", "hals", "mu"])
 @pytest.mark.parametrize("model", MODELS)
 def test_every_combination(model, solver, dtype):
-    """Constraints x regularisers for each model and solver, the starts taken in turn.
+    """Constraints x regularizers for each model and solver, the starts taken in turn.
 
     The long list is thinned, differently for each model and type, to keep the suite quick.
     """
@@ -545,7 +545,7 @@ def test_extreme_layer_weights(model):
 @pytest.mark.parametrize("penalty", [Ridge(0), Ridge(1e10), L1(0), L1(1e10)], ids=repr)
 @pytest.mark.parametrize("where", ["regularizer_W", "regularizer_H"])
 @pytest.mark.parametrize("model", CONSISTENT)
-def test_extreme_regularisation(model, where, penalty):
+def test_extreme_regularization(model, where, penalty):
     check(fit(model=model, **{where: penalty}), X)
 
 

@@ -242,9 +242,9 @@ def test_leading_of_degenerate_data(kind, lanczos, monkeypatch):
     assert s[0] == pytest.approx(np.linalg.norm(rank_one))
     assert s[1] == pytest.approx(0, abs=1e-6 * s[0])
     # columns that sum to zero are orthogonal to a constant first guess
-    centred = matrix() - matrix().mean(axis=0)
-    _, s = panels(centred, kind).leading(2)
-    np.testing.assert_allclose(s, np.linalg.svd(centred)[1][:2], rtol=1e-7)
+    centered = matrix() - matrix().mean(axis=0)
+    _, s = panels(centered, kind).leading(2)
+    np.testing.assert_allclose(s, np.linalg.svd(centered)[1][:2], rtol=1e-7)
     # exactly so
     _, s = panels(np.eye(6, 5) - np.eye(6, 5, -1), kind).leading(2)
     np.testing.assert_allclose(s, np.linalg.svd(np.eye(6, 5) - np.eye(6, 5, -1))[1][:2], rtol=1e-7)

@@ -72,7 +72,7 @@ def test_change_is_free_of_cancellation():
     """A step of 1e-9 changes f by about 1e-18 of its value, which two values cannot show."""
     q = Quadratic.of(A=psd(ROWS, 0), B=psd(COLS, 1), C=np.zeros((ROWS, COLS)))
     M = np.linalg.inv(psd(ROWS, 0)) @ C
-    best = Quadratic(q.terms, q.hessian(M))  # minimised at M
+    best = Quadratic(q.terms, q.hessian(M))  # minimized at M
     D = 1e-9 * np.random.default_rng(0).standard_normal(M.shape)
     exact = 0.5 * 1e-18 * np.sum((D / 1e-9) * q.hessian(D / 1e-9))
     assert best.change(M, D) == pytest.approx(exact, rel=1e-3)

@@ -28,7 +28,7 @@ CASES = {
 @pytest.mark.parametrize("scaled", [True, False])
 @pytest.mark.parametrize("constraint", [Nonnegative(), Simplex()])
 @pytest.mark.parametrize("case", CASES)
-def test_a_step_majorises(case, constraint, scaled):
+def test_a_step_majorizes(case, constraint, scaled):
     """diag(1 / size) - Hessian is positive semidefinite, so no step increases f."""
     q, shape = CASES[case]
     size = np.broadcast_to(step_sizes(q, constraint, scaled), shape)

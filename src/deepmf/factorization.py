@@ -57,7 +57,7 @@ class Factorization:
     weights : array
         Weight of each layer's term in the loss (lambda or mu), 1 for the first.
     problem : Problem
-        Ranks, model, constraints and regularisers.
+        Ranks, model, constraints and regularizers.
     starts : list of int
         Which of several starts each layer came from, counted from 0.
     layout : Layout
@@ -394,7 +394,7 @@ class Factorization:
         path : path
             The ``.npz`` file.
         custom : sequence of classes
-            Your own constraints, regularisers, losses and solvers that the fit used.
+            Your own constraints, regularizers, losses and solvers that the fit used.
 
         Returns
         -------

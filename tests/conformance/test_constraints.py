@@ -423,7 +423,7 @@ def test_formula_of_section_4():
 
 
 def test_directions_are_optimal():
-    """The unit columns maximise sum_i <|x_i|, u_i> among those of that average sparsity."""
+    """The unit columns maximize sum_i <|x_i|, u_i> among those of that average sparsity."""
     rng = np.random.default_rng(0)
     n, r, sparsity = 4, 3, 0.6
     M = rng.random((n, r))

@@ -213,7 +213,7 @@ def test_a_bad_weight_is_refused(loss, bad):
         loss(bad).weights(np.ones(3), np.ones(3))
 
 
-# --- regularised blocks, through the sweep -------------------------------------------------------
+# --- regularized blocks, through the sweep -------------------------------------------------------
 
 
 class Spy(Solver):
@@ -250,7 +250,7 @@ def penalty_written_out(regularizer, M):
     return 0.5 * sum(np.linalg.norm(a - b) ** 2 for a, b in zip(M[1:], M[:-1]))
 
 
-REGULARISED = [
+REGULARIZED = [
     pytest.param(loss, on_W, on_H, kind, layer, id=f"{loss.name}-{name}-{kind}{layer + 1}")
     for loss in LOSSES
     for name, on_W, on_H in [
@@ -263,8 +263,8 @@ REGULARISED = [
 ]
 
 
-@pytest.mark.parametrize(("loss", "on_W", "on_H", "kind", "layer"), REGULARISED)
-def test_regularised_block_lies_above_and_touches(loss, on_W, on_H, kind, layer):
+@pytest.mark.parametrize(("loss", "on_W", "on_H", "kind", "layer"), REGULARIZED)
+def test_regularized_block_lies_above_and_touches(loss, on_W, on_H, kind, layer):
     model = Model("depth 3, n < m", loss, seed=3, signed=False)
     for W in model.W:
         W /= W.sum(axis=0)
@@ -313,7 +313,7 @@ def test_regularised_block_lies_above_and_touches(loss, on_W, on_H, kind, layer)
             Z /= Z.sum(axis=0)
         actual = objective(Z) - start
         assert change(Z - M) >= actual - 1e-10 * (abs(actual) + start)
-        if not isinstance(regularizer, MinVolume):  # these are their own majorisers
+        if not isinstance(regularizer, MinVolume):  # these are their own majorizers
             assert change(Z - M) == pytest.approx(actual, rel=1e-8, abs=1e-10 * start)
         h = 1e-5
         E = Z - M

@@ -1,4 +1,4 @@
-"""Every regulariser: its quadratic lies above it on the feasible set and touches at M."""
+"""Every regularizer: its quadratic lies above it on the feasible set and touches at M."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def logdet(M, delta):
     return 0.5 * (np.sum(np.log(singular**2 + delta)) + small * np.log(delta))
 
 
-# (regulariser, its value written out, the set it lives on)
+# (regularizer, its value written out, the set it lives on)
 CASES = [
     (MinVolume(), lambda M: logdet(M, 0.1), Unconstrained()),
     (MinVolume(delta=1e-4), lambda M: logdet(M, 1e-4), Unconstrained()),

@@ -138,7 +138,7 @@ def test_threshold_falls_into_the_gap():
     assert 0.3 <= _best_threshold(score) <= 0.6
 
 
-def test_threshold_minimises_the_criterion_of_section_7():
+def test_threshold_minimizes_the_criterion_of_section_7():
     score = np.random.default_rng(1).beta(0.5, 0.7, 200)
 
     def cost(t):

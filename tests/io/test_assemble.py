@@ -16,7 +16,7 @@ from deepmf.data.wavelengths import (
     as_wavelengths,
     band_numbers,
     find_wavelengths,
-    in_nanometres,
+    in_nanometers,
     names_wavelengths,
     read_wavelengths,
     wavelength_in,
@@ -319,10 +319,10 @@ def test_bad_wavelength_files(tmp_path, content):
 
 def test_units():
     for unit in ("nm", "Nanometers", None, "unknown"):
-        np.testing.assert_array_equal(in_nanometres(WAVES, unit), WAVES)
+        np.testing.assert_array_equal(in_nanometers(WAVES, unit), WAVES)
     for unit in ("um", "µm", "Micrometers", "microns", None):
-        np.testing.assert_allclose(in_nanometres(WAVES / 1000, unit), WAVES)
-    np.testing.assert_allclose(in_nanometres(1e7 / WAVES, "cm-1"), WAVES)
+        np.testing.assert_allclose(in_nanometers(WAVES / 1000, unit), WAVES)
+    np.testing.assert_allclose(in_nanometers(1e7 / WAVES, "cm-1"), WAVES)
     assert as_wavelengths([1, np.nan]) is None
     assert as_wavelengths([0, 1]) is None
     assert as_wavelengths(["a"]) is None

@@ -1,4 +1,4 @@
-"""What is drawn is the data: artists' values, labels, gaps and colours."""
+"""What is drawn is the data: artists' values, labels, gaps and colors."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def fitted(X, ranks, layout):
 
 
 def shown(fig):
-    """Panels that are seen, without colour bars."""
+    """Panels that are seen, without color bars."""
     return [ax for ax in fig.axes if ax.get_visible() and ax.get_label() != "<colorbar>"]
 
 
@@ -85,8 +85,8 @@ def test_given_wavelengths_win(holed):
 def test_every_column_of_panels_has_its_ticks(holed):
     """Three panels in two columns: the upper right one is the last of its column."""
     panels = shown(plot_spectra(holed[1], 1, width=3.5))
-    labelled = [bool(ax.xaxis.get_tick_params()["labelbottom"]) for ax in panels]
-    assert labelled == [False, True, True]
+    labeled = [bool(ax.xaxis.get_tick_params()["labelbottom"]) for ax in panels]
+    assert labeled == [False, True, True]
 
 
 # --- maps ----------------------------------------------------------------------------------------
@@ -137,8 +137,8 @@ def test_no_data_is_grey(holed):
 
 def test_the_scale_is_stated_and_kept(of_scene):
     own, shared = (plot_maps(of_scene, 1, show="codes", scale=s) for s in ("own", "shared"))
-    assert "its own colour scale" in own.get_supxlabel()
-    assert "one colour scale" in shared.get_supxlabel()
+    assert "its own color scale" in own.get_supxlabel()
+    assert "one color scale" in shared.get_supxlabel()
     limits = {ax.images[0].get_clim() for ax in shown(shared)}
     assert len(limits) == 1
     assert len({ax.images[0].get_clim() for ax in shown(own)}) == 6

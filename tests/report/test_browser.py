@@ -206,7 +206,7 @@ def test_pointing_at_a_map_reads_every_component(opened, scene):
     assert number(page.text(".readout .residual").split()[1]) == pytest.approx(
         100 * left[row, col], abs=100 * np.ptp(left) / 254, rel=6e-2
     )
-    # the crosshair is on all of them: true colour, six components, residual
+    # the crosshair is on all of them: true color, six components, residual
     assert all(page.shot(k) != before[k] for k in range(8))
 
 
@@ -243,7 +243,7 @@ def test_one_scale_for_all_maps(opened, scene):
     assert all("max " in bar for bar in bars)
     changed = [page.shot(k) != before[k] for k in range(8)]
     assert any(changed[1:7])
-    assert not changed[0]  # true colour
+    assert not changed[0]  # true color
     assert not changed[7]  # the residual
     page.click(page.one("#same input"))
     assert [page.shot(k) for k in range(8)] == before

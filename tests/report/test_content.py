@@ -20,7 +20,7 @@ from deepmf.report.numbers import (
     block_mean,
     composite,
     extremes,
-    quantised,
+    quantized,
     rounded,
     thinned,
 )
@@ -40,29 +40,29 @@ def content_of(*runs, labels=None, **options):
     return content
 
 
-def values(quantised_map, shape):
-    codes = np.frombuffer(b64decode(quantised_map["codes"]), dtype=np.uint8).reshape(shape)
-    step = (quantised_map["hi"] - quantised_map["lo"]) / 254
-    return np.where(codes == NO_DATA, np.nan, quantised_map["lo"] + codes * step), step
+def values(quantized_map, shape):
+    codes = np.frombuffer(b64decode(quantized_map["codes"]), dtype=np.uint8).reshape(shape)
+    step = (quantized_map["hi"] - quantized_map["lo"]) / 254
+    return np.where(codes == NO_DATA, np.nan, quantized_map["lo"] + codes * step), step
 
 
 # --- numbers ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("scale", [1e-9, 1.0, 1e7])
-def test_quantised_values_are_within_half_a_step(scale):
+def test_quantized_values_are_within_half_a_step(scale):
     picture = scale * np.random.default_rng(0).normal(size=(9, 7))
     picture[2, 3] = np.nan
-    back, step = values(quantised(picture), picture.shape)
+    back, step = values(quantized(picture), picture.shape)
     assert np.isnan(back[2, 3])
     assert np.isnan(back).sum() == 1
     assert np.nanmax(np.abs(back - picture)) <= step / 2 * (1 + 1e-9)
 
 
 def test_constant_and_empty_pictures():
-    back, _ = values(quantised(np.full((3, 4), 2.5)), (3, 4))
+    back, _ = values(quantized(np.full((3, 4), 2.5)), (3, 4))
     assert (back == 2.5).all()
-    back, _ = values(quantised(np.full((3, 4), np.nan)), (3, 4))
+    back, _ = values(quantized(np.full((3, 4), np.nan)), (3, 4))
     assert np.isnan(back).all()
 
 

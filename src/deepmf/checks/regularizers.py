@@ -17,7 +17,7 @@ def check_regularizer(
     shape: tuple[int, int] = (7, 4),
     random_state: int = 0,
 ) -> None:
-    """Check a regulariser at random points of a set.
+    """Check a regularizer at random points of a set.
 
     With q the quadratic of ``majorize(M)``: ``q(Z) - q(M) >= value(Z) - value(M)`` for every Z of
     the set, with equal slopes at M; where ``separable`` is true, both are sums over columns.
@@ -27,7 +27,7 @@ def check_regularizer(
     regularizer : Regularizer
         What is checked.
     constraint : Constraint, optional
-        The set: by default the regulariser's natural one, or else nonnegative matrices.
+        The set: by default the regularizer's natural one, or else nonnegative matrices.
     shape : (int, int)
         Of the matrices.
     random_state : int

@@ -47,7 +47,7 @@ class GroupedSparse(Constraint):
         self.nonnegative = nonnegative
 
     def project(self, M: Array) -> Array:
-        """``sign(x_i) <|x_i|, x_i(t)> x_i(t)``, with ``x_i(t) = (|x_i| - t)_+`` normalised.
+        """``sign(x_i) <|x_i|, x_i(t)> x_i(t)``, with ``x_i(t) = (|x_i| - t)_+`` normalized.
 
         All columns share the threshold t, chosen so that the average sparsity is met.
         """
@@ -104,7 +104,7 @@ def _column_sparsity(size: Array) -> Array:
 
 
 def _unit_columns(size: Array, t: float, nothing: float) -> Array:
-    """(x_i - t)_+ normalised; the unit vector at the largest entry where nothing is left."""
+    """(x_i - t)_+ normalized; the unit vector at the largest entry where nothing is left."""
     left = np.maximum(size - t, 0)
     norms2 = np.sum(left * left, axis=0)
     gone = np.flatnonzero(norms2 <= nothing)

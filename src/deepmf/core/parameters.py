@@ -1,4 +1,4 @@
-"""Settings by name: how constraints, regularisers, losses and solvers carry their parameters."""
+"""Settings by name: how constraints, regularizers, losses and solvers carry their parameters."""
 
 from __future__ import annotations
 

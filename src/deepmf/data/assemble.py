@@ -59,7 +59,7 @@ def from_cube(
     axis : {"first", "last"}, optional
         The spectral axis, where the format fixes it.
     wavelengths : array_like, optional
-        Of all bands, in nanometres.
+        Of all bands, in nanometers.
     bad : array_like of bool, optional
         Bands the file marks as bad.
     nodata : float, optional

@@ -55,7 +55,7 @@ def from_dataarray(da: xarray.DataArray, reading: Reading = _USUAL) -> Dataset:
     da : DataArray
         A cube, or a matrix. Dimensions of a picture (y, x, lat, lon, ...) hold no features: all
         others do, and several are stacked. Where there is no picture, the spectral dimension (a
-        matrix's features) is known by its name or by a coordinate in nanometres or micrometres,
+        matrix's features) is known by its name or by a coordinate in nanometers or micrometers,
         else by its place as `Reading` says.
     reading : Reading
         Answers to what the array leaves open.

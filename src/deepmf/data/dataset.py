@@ -84,7 +84,7 @@ class Dataset:
 
     @property
     def wavelengths(self) -> Array | None:
-        """Band centres in nanometres."""
+        """Band centers in nanometers."""
         return self.layout.wavelengths
 
     @property

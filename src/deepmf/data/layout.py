@@ -39,7 +39,7 @@ class Layout:
     features, samples : arrays of m and n str
         Names of the rows (bands, words, genes) and of the columns (documents, cells).
     wavelengths : array of m floats
-        Band centres in nanometres.
+        Band centers in nanometers.
     bands : array of m ints
         Numbers, from 1, of the rows among the bands of the file; a jump is a gap of bad bands.
     total_bands : int
@@ -173,7 +173,7 @@ class Layout:
         return flat[self.valid] if self.order == "C" else flat.T[self.valid.T]
 
     def pieces(self) -> list[slice]:
-        """Runs of neighbouring bands, broken at the gaps of bad ones; [] without bands."""
+        """Runs of neighboring bands, broken at the gaps of bad ones; [] without bands."""
         count = self.wavelengths if self.wavelengths is not None else self.bands
         if count is None:
             return []

@@ -127,7 +127,7 @@ def dtype_read(dtype: np.dtype) -> np.dtype:
 
 
 def blocks(source: Any) -> Iterator[tuple[slice, Any]]:
-    """Neighbouring columns and what they hold, a part at a time."""
+    """Neighboring columns and what they hold, a part at a time."""
     m, n = source.shape
     step = max(1, _BLOCK // m)
     for start in range(0, n, step):

@@ -28,8 +28,8 @@ _WITH_UNIT = re.compile(
 )
 
 
-def in_nanometres(values: NDArray[np.float64], unit: str | None) -> NDArray[np.float64]:
-    """Wavelengths in nm; without a known unit, values below 100 are micrometres."""
+def in_nanometers(values: NDArray[np.float64], unit: str | None) -> NDArray[np.float64]:
+    """Wavelengths in nm; without a known unit, values below 100 are micrometers."""
     unit = (unit or "").strip().lower()
     if unit in _PER_CENTIMETRE:
         return 1e7 / values
@@ -46,7 +46,7 @@ def as_wavelengths(values: Any, unit: Any = None) -> NDArray[np.float64] | None:
         return None
     if not (np.isfinite(numbers).all() and (numbers > 0).all()):
         return None
-    return in_nanometres(numbers.astype(np.float64), None if unit is None else str(unit))
+    return in_nanometers(numbers.astype(np.float64), None if unit is None else str(unit))
 
 
 def is_length(unit: Any) -> bool:
@@ -69,7 +69,7 @@ def wavelength_in(text: str | None) -> float | None:
 def find_wavelengths(
     arrays: Mapping[str, Any], counts: Collection[int]
 ) -> NDArray[np.float64] | None:
-    """The first array, by its name, with a positive number for each band; in nanometres."""
+    """The first array, by its name, with a positive number for each band; in nanometers."""
     for name, array in arrays.items():
         if names_wavelengths(name) and np.size(array) in counts:
             waves = as_wavelengths(array)
@@ -98,7 +98,7 @@ def band_numbers(text: str, count: int) -> NDArray[np.int64]:
 
 
 def read_wavelengths(path: str) -> NDArray[np.float64]:
-    """One wavelength per band from a text, CSV or ``.npy`` file, in nanometres.
+    """One wavelength per band from a text, CSV or ``.npy`` file, in nanometers.
 
     Of a table, the first column whose entries are all numbers is taken, unless it merely counts.
     """
@@ -116,7 +116,7 @@ def read_wavelengths(path: str) -> NDArray[np.float64]:
             f"{path} holds no list of wavelengths ({type(error).__name__}): expected one positive "
             f"number per line, a table with a column of them, or a .npy file."
         ) from None
-    return in_nanometres(values, None)
+    return in_nanometers(values, None)
 
 
 def _column(text: str) -> NDArray[np.float64]:

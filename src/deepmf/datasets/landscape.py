@@ -67,7 +67,7 @@ def _map(rows: int, cols: int, rng: np.random.Generator) -> Labels:
 
 
 def _roads(rows: int, cols: int, rng: np.random.Generator) -> tuple[Labels, Labels]:
-    """Centre lines: a road from top to bottom (a column per row), a street across it."""
+    """Center lines: a road from top to bottom (a column per row), a street across it."""
     size = min(rows, cols)
     bend = 0.05 * size * _field((rows, 1), 0.2 * size, rng)[:, 0]
     road = rng.uniform(0.35, 0.65) * cols + bend

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 __all__ = ["MATERIALS", "material_spectra"]
 
 Array = NDArray[np.float64]
-Feature = tuple[float, float, float]  # centre (nm), width (nm), depth
+Feature = tuple[float, float, float]  # center (nm), width (nm), depth
 
 MATERIALS = ("conifer", "broadleaf", "grass", "soil", "asphalt", "roof")
 
@@ -87,14 +87,14 @@ def _roof(w: Array) -> Array:
     return continuum * _absorb(w, features)
 
 
-def _step(w: Array, centre: float, width: float) -> Array:
+def _step(w: Array, center: float, width: float) -> Array:
     """A smooth step from 0 to 1."""
-    return 0.5 * (1 + np.tanh((w - centre) / (2 * width)))
+    return 0.5 * (1 + np.tanh((w - center) / (2 * width)))
 
 
 def _absorb(w: Array, features: Sequence[Feature]) -> Array:
     """Transmission through absorptions of Gaussian profile."""
     depth = np.zeros_like(w)
-    for centre, width, strength in features:
-        depth += strength * np.exp(-(((w - centre) / width) ** 2) / 2)
+    for center, width, strength in features:
+        depth += strength * np.exp(-(((w - center) / width) ** 2) / 2)
     return np.exp(-depth)

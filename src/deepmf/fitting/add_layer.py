@@ -40,7 +40,7 @@ def add_layer(
     if k and not s.W[k - 1].any():
         raise ValueError(
             f"Layer {k} shrank to zero, so there is nothing for layer {k + 1} to work with. "
-            f"Lower the weights of its regularisers, or fix its scale with a simplex constraint."
+            f"Lower the weights of its regularizers, or fix its scale with a simplex constraint."
         )
     data = panels if k == 0 else DensePanels(np.ascontiguousarray(s.W[k - 1]))
     if isinstance(start, Given):

@@ -1,4 +1,4 @@
-"""What is to be fitted: the model and, per layer, rank, constraints and regularisers."""
+"""What is to be fitted: the model and, per layer, rank, constraints and regularizers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names users write for models, constraints, regularisers, solvers and starts."""
+"""Names users write for models, constraints, regularizers, solvers and starts."""
 
 from __future__ import annotations
 

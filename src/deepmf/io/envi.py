@@ -143,7 +143,7 @@ def braced(values: Sequence[Any]) -> str:
 
 
 def wavelengths(header: Header) -> NDArray[np.float64] | None:
-    """Band centres in nanometres; None where there are none, or mere numbers of bands."""
+    """Band centers in nanometers; None where there are none, or mere numbers of bands."""
     unit = header.get("wavelength units")
     try:
         values = [float(text) for text in listed(header, "wavelength") or ()]

@@ -19,7 +19,7 @@ from deepmf.data.dataset import Dataset
 from deepmf.data.layout import Layout
 from deepmf.data.provenance import Georeference, Source
 from deepmf.data.reading import Reading
-from deepmf.data.wavelengths import in_nanometres, names_wavelengths, wavelength_in
+from deepmf.data.wavelengths import in_nanometers, names_wavelengths, wavelength_in
 from deepmf.factorization import Factorization
 from deepmf.io.format import Format
 
@@ -116,7 +116,7 @@ def _values(file: Any, bands: Sequence[int]) -> tuple[Any, float | None]:
 
 
 def _wavelengths(file: Any, bands: Sequence[int]) -> NDArray[np.float64] | None:
-    """From each band's tags or description, or from a list in the file's tags; in nanometres."""
+    """From each band's tags or description, or from a list in the file's tags; in nanometers."""
     tags = [{**file.tags(i), **file.tags(i, ns="IMAGERY")} for i in bands]
     for found in (
         [_wavelength(tag) for tag in tags],
@@ -128,7 +128,7 @@ def _wavelengths(file: Any, bands: Sequence[int]) -> NDArray[np.float64] | None:
     for key, text in whole.items():
         numbers = re.findall(r"\d+(?:\.\d+)?", text)
         if names_wavelengths(key) and len(numbers) == len(bands):
-            return in_nanometres(np.array(numbers, dtype=np.float64), _unit(whole, key))
+            return in_nanometers(np.array(numbers, dtype=np.float64), _unit(whole, key))
     return None
 
 
@@ -140,7 +140,7 @@ def _wavelength(tags: Mapping[str, str]) -> float | None:
         if (value := wavelength_in(text)) is not None:
             return value
         if re.fullmatch(r"\s*\d+(\.\d+)?\s*", text) and float(text) > 0:
-            return float(in_nanometres(np.array([float(text)]), _unit(tags, key))[0])
+            return float(in_nanometers(np.array([float(text)]), _unit(tags, key))[0])
     return None
 
 

@@ -216,7 +216,7 @@ def _interpolated(
     """Spectra on the data's bands, between wavelengths linearly; and what to say of it."""
     low, high = float(waves.min()), float(waves.max())
     steps = np.diff(np.sort(bands)) if len(bands) > 1 else np.ones(1)
-    # a band beyond an end by less than the distance to its neighbour has the value at the end
+    # a band beyond an end by less than the distance to its neighbor has the value at the end
     beyond = int(((bands <= low - steps[0]) | (bands >= high + steps[-1])).sum())
     spans = f"{low:.0f} to {high:.0f} nm", f"{bands.min():.0f} to {bands.max():.0f} nm"
     if beyond:

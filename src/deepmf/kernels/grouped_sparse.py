@@ -14,7 +14,7 @@ _jit = njit(cache=True, nogil=True, fastmath={"contract"}, error_model="numpy")
 def grouped_sparse(
     M: Any, sparsity: float, nonnegative: bool, max_steps: int, nothing: float
 ) -> Any:
-    """sign(x_i) <|x_i|, x_i(t)> x_i(t), with x_i(t) = (|x_i| - t)_+ normalised, as a new matrix."""
+    """sign(x_i) <|x_i|, x_i(t)> x_i(t), with x_i(t) = (|x_i| - t)_+ normalized, as a new matrix."""
     n, r = M.shape
     size, out, sums = np.empty_like(M), np.empty_like(M), np.empty((3, r), M.dtype)
     top = np.zeros(r, M.dtype)

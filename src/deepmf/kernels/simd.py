@@ -243,7 +243,7 @@ def emit_total(builder: Any, v: Any) -> Any:
 def emit_totals(builder: Any, vectors: list[Any]) -> Any:
     """The sums of the entries of each of some vectors (a power of two of them), side by side.
 
-    Neighbours are folded into one vector, half of the entries of each onto the other half, until
+    Neighbors are folded into one vector, half of the entries of each onto the other half, until
     one is left: fewer instructions than so many sums.
     """
     chunk = vectors[0].type.count  # entries that belong to one sum and stand side by side

@@ -1,4 +1,4 @@
-"""From values to images: the picture's shape, its colours and their range."""
+"""From values to images: the picture's shape, its colors and their range."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ Box = tuple[float, float, float, float]
 """Left, right, bottom, top."""
 
 _BRIGHTEST = 99.5
-"""Percentile at which colours end: a few outliers would dim the rest."""
+"""Percentile at which colors end: a few outliers would dim the rest."""
 
 _NEARLY = 1.05
-"""How far beyond that the largest value may lie for colours to end there instead."""
+"""How far beyond that the largest value may lie for colors to end there instead."""
 
 _OTHER = {
     "columns": "Here a column of W is a picture, not a row of codes: see plot_pictures.",
@@ -63,7 +63,7 @@ def _reshape(image: tuple[int, int], count: int) -> ToPicture:
 
 
 class Scale(NamedTuple):
-    """Colours and the values at both ends of them."""
+    """Colors and the values at both ends of them."""
 
     cmap: str
     low: float
@@ -91,7 +91,7 @@ class Scale(NamedTuple):
 
 
 def draw_image(ax: Axes, picture: Array, scale: Scale, **options: Any) -> AxesImage:
-    """The picture, pixel by pixel, grey where it is NaN."""
+    """The picture, pixel by pixel, gray where it is NaN."""
     import matplotlib as mpl
 
     cmap = mpl.colormaps[scale.cmap].with_extremes(bad=NO_DATA)
@@ -115,12 +115,12 @@ def draw_frame(ax: Axes, box: Box, fill: str = "none") -> None:
 
 
 def is_flat(picture: Array) -> bool:
-    """Whether it is so wide that a colour bar stands better below it."""
+    """Whether it is so wide that a color bar stands better below it."""
     return picture.shape[0] < 0.6 * picture.shape[1]
 
 
 def draw_bar(fig: Figure, shown: AxesImage, scale: Scale, axes: Sequence[Axes]) -> Colorbar:
-    """A colour bar for these panels, as long as one of them, with few ticks in small print."""
+    """A color bar for these panels, as long as one of them, with few ticks in small print."""
     from matplotlib.ticker import FuncFormatter, MaxNLocator
 
     flat = is_flat(shown.get_array())  # type: ignore[arg-type]

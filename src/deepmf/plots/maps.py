@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 _KINDS = {"fractions": "fractions of each pixel", "codes": "codes"}
 _SCALES = {
-    "own": "each map has its own colour scale",
-    "shared": "all maps have one colour scale",
+    "own": "each map has its own color scale",
+    "shared": "all maps have one color scale",
 }
 _LINE = 0.13
 """Height of a title's line in inches."""
@@ -36,9 +36,9 @@ def plot_maps(
     scale: Literal["own", "shared"] = "own",
     width: float = TWO_COLUMNS,
 ) -> Figure:
-    """One map per component of a layer: how much of it every pixel holds. No data is grey.
+    """One map per component of a layer: how much of it every pixel holds. No data is gray.
 
-    Colours run from 0 to the 99.5th percentile, and on both sides of 0 where codes are signed.
+    Colors run from 0 to the 99.5th percentile, and on both sides of 0 where codes are signed.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ def plot_maps(
         Fractions of the pixel, which sum to 1 (see `deepmf.unmixing`), or codes as they are. Where
         factors have negative entries there are codes only.
     scale : {"own", "shared"}
-        Whether each map has its own colour scale or all have one.
+        Whether each map has its own color scale or all have one.
     width : float
         Largest width of the figure in inches.
     """
@@ -76,14 +76,14 @@ def plot_maps(
     fig = new_figure(grid.columns * grid.panel, grid.rows * (height + _LINE * lines) + 0.4)
     axes = list(grid.axes(fig))
     for k, ax in enumerate(axes):
-        colours = Scale.of(values if scale == "shared" else values[k])
-        shown = draw_image(ax, pictures[k], colours)
+        colors = Scale.of(values if scale == "shared" else values[k])
+        shown = draw_image(ax, pictures[k], colors)
         ax.set_axis_off()
         ax.set_title(titles[k], fontsize=NORMAL, parse_math=False)
         if scale == "own":
-            draw_bar(fig, shown, colours, [ax])
+            draw_bar(fig, shown, colors, [ax])
     if scale == "shared":
-        draw_bar(fig, shown, colours, axes)
+        draw_bar(fig, shown, colors, axes)
     fig.suptitle(f"Layer {layer_number(layer, f.depth)}", fontsize=TITLE)
     note(fig, f"{_KINDS[kind]}; {_SCALES[scale]}")
     return fig

@@ -66,11 +66,11 @@ def plot_scan(scan: Scan, *, width: float = TWO_COLUMNS) -> Figure:
     turned = max(map(len, labels)) > 3 and len(labels) > 4
     axes[2].set_xticks(x, labels, fontsize=SMALL, rotation=90 if turned else 0)
     axes[2].set_xlabel("ranks", fontsize=NORMAL)
-    favoured = {scan.choice.ranks, *((r,) for r in scan.choice.between)}
+    favored = {scan.choice.ranks, *((r,) for r in scan.choice.between)}
     legend: dict[str, Any] = {}
     for ax in axes:
         for k, c in enumerate(order):
-            if c.ranks in favoured:
+            if c.ranks in favored:
                 legend[_CHOICE] = ax.axvspan(k - 0.4, k + 0.4, color="0.92", zorder=0)
         ax.tick_params(labelsize=SMALL)
         plain_axes(ax)

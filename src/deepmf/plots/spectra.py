@@ -56,7 +56,7 @@ def plot_spectra(
     layer : int
         Which layer, from 1.
     wavelengths : array of length m, optional
-        In nanometres. Default: the layout's, else the names of its bands where they are few, else
+        In nanometers. Default: the layout's, else the names of its bands where they are few, else
         their numbers.
     truth : array, m x r, optional
         True spectra in the order of the components (see `deepmf.metrics.match`).

@@ -1,4 +1,4 @@
-"""What all pictures share: the library, sizes, colours and grids."""
+"""What all pictures share: the library, sizes, colors and grids."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ COLORS = (
     "#56B4E9",
     "#000000",
 )
-"""Okabe and Ito's palette, told apart by colour-blind readers, but for yellow, pale on paper."""
+"""Okabe and Ito's palette, told apart by color-blind readers, but for yellow, pale on paper."""
 
 NO_DATA = "0.85"
-"""The grey of pixels without data."""
+"""The gray of pixels without data."""
 
 
 def new_figure(width: float, height: float) -> Figure:
@@ -49,7 +49,7 @@ def save_figure(figure: Figure, folder: Path, name: str) -> None:
 
 
 def color(k: int) -> str:
-    """The k-th colour, going round."""
+    """The k-th color, going round."""
     return COLORS[k % len(COLORS)]
 
 
@@ -91,6 +91,6 @@ def note(fig: Figure, text: str) -> None:
 
 
 def write(ax: Axes, x: float, y: float, text: str, points: float, **options: Any) -> None:
-    """A name from the data, in which a dollar is a dollar; centred above the point unless told."""
+    """A name from the data, in which a dollar is a dollar; centered above the point unless told."""
     style = {"ha": "center", "va": "bottom", **options}
     ax.text(x, y, text, fontsize=points, parse_math=False, **style)

@@ -61,7 +61,7 @@ class Thumbnails:
         if image is not None or layout.kind == "scene":
             self._picture = to_picture(f, image, "columns")
             self._amounts = [f.view(layer).fractions.values for layer in range(1, f.depth + 1)]
-            self.note = "each map has its own colour scale"
+            self.note = "each map has its own color scale"
             return self._map, self._image_size(f.H[0][0], 0.4, 1.0)
         if layout.features is not None:
             return self._of_words(None)

@@ -1,4 +1,4 @@
-// What everything else stands on: data, choice, elements, numbers, colours.
+// What everything else stands on: data, choice, elements, numbers, colors.
 
 const data = JSON.parse(document.getElementById("data").textContent);
 
@@ -8,7 +8,7 @@ const state = {
   k: 0,
   lit: false, // dim the rest of the graph only once the reader has chosen something
   tab: 1, // the layer of the components' section
-  same: false, // whether the maps of a layer share one colour scale
+  same: false, // whether the maps of a layer share one color scale
 };
 
 const run = () => data.runs[state.run];
@@ -121,10 +121,10 @@ function clip(text, most) {
   return text.length <= most ? text : `${text.slice(0, Math.max(1, most - 1))}…`;
 }
 
-// --- colours ------------------------------------------------------------------------------------
+// --- colors ------------------------------------------------------------------------------------
 
 const ACCENT = "#0072b2";
-// Okabe and Ito's palette, told apart by colour-blind readers
+// Okabe and Ito's palette, told apart by color-blind readers
 const COLORS = [ACCENT, "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#333333", "#8a7f00"];
 const color = (i) => COLORS[i % COLORS.length];
 
@@ -160,7 +160,7 @@ function valueAt(map, i) {
   return code === NO_DATA ? null : map.lo + (code * (map.hi - map.lo)) / (NO_DATA - 1);
 }
 
-// Which colours a map takes, and the values at their ends: its own, or those of all in its layer.
+// Which colors a map takes, and the values at their ends: its own, or those of all in its layer.
 // Values of both signs get a scale with zero in its middle.
 function scaleOf(map, kind) {
   const { lo, hi, top } = map.shared ?? map;
@@ -172,7 +172,7 @@ function scaleOf(map, kind) {
   return { anchors, from: lo, to: top };
 }
 
-// One colour scale for all maps of a layer, or one for each.
+// One color scale for all maps of a layer, or one for each.
 function shareScales(same) {
   state.same = same;
   for (const { maps } of data.runs.flatMap((r) => r.layers)) {
@@ -204,7 +204,7 @@ function painted(map, kind = "amount") {
   return canvas;
 }
 
-// A picture in true colour, three bytes a pixel; `like` is a map that tells where there are data.
+// A picture in true color, three bytes a pixel; `like` is a map that tells where there are data.
 function paintedColor(color, like) {
   if (color.canvas) return color.canvas;
   color.canvas = el("canvas", { width: painted(like).width, height: painted(like).height });
@@ -224,7 +224,7 @@ function pictureUrl(map) {
   return map.url;
 }
 
-// Colours end at the 99th percentile: the largest value may lie beyond the bar's end.
+// Colors end at the 99th percentile: the largest value may lie beyond the bar's end.
 function colorBar(map, kind = "amount", format = num) {
   const { anchors, from, to } = scaleOf(map, kind);
   const strip = el("span", { class: "strip" });

@@ -216,7 +216,7 @@ function sparkline(values, width, height, stroke = ACCENT, under = null) {
   return [...(under ? draw(under, { color: "#444", dash: true }) : []), ...draw(values, { color: stroke })];
 }
 
-// Horizontal bars [[name, value], ...], from zero; negative ones in another colour.
+// Horizontal bars [[name, value], ...], from zero; negative ones in another color.
 function bars(entries, format = num) {
   const largest = Math.max(...entries.map(([, v]) => Math.abs(v ?? 0))) || 1;
   return el("ol", { class: "bars" },

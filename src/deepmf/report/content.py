@@ -16,7 +16,7 @@ from deepmf.fitting.history import DIVERGED
 from deepmf.hierarchy.order import layer_orders
 from deepmf.report.axis import Axis
 from deepmf.report.compare import Ranking, default_ranking, side_by_side, table
-from deepmf.report.numbers import block_mean, composite, quantised, root, rounded, thinned
+from deepmf.report.numbers import block_mean, composite, quantized, root, rounded, thinned
 from deepmf.report.texts import digits, duration, model_name, short, summary
 from deepmf.runs.run import Run
 
@@ -28,14 +28,14 @@ _FAINT = 0.01
 _VISIBLE = (650, 550, 460)
 """Red, green and blue, in nm."""
 _FAR = 40
-"""nm from a colour at which a band no longer stands for it."""
+"""nm from a color at which a band no longer stands for it."""
 
 
 _COLOURS = [
     [rf"(?i)(?<![a-z0-9]){word}(?![a-z0-9])" for word in words]
     for words in (("red(?![ _-]*edge)", "green", "blue"), ("B04", "B03", "B02"))
 ]
-"""How bands of these colours are called: by the words, or as Sentinel-2 does."""
+"""How bands of these colors are called: by the words, or as Sentinel-2 does."""
 
 
 class Detail(NamedTuple):
@@ -164,7 +164,7 @@ def _layer(
 
 
 def _map(layout: Layout, values: Array, block: int) -> dict[str, Any]:
-    return quantised(block_mean(layout.image(values), block))
+    return quantized(block_mean(layout.image(values), block))
 
 
 def _residual(run: Run, block: int) -> dict[str, Any] | None:
@@ -181,7 +181,7 @@ def _color(f: Factorization, block: int) -> dict[str, str] | None:
         return None
     bands, words = visible
     channels = f.basis(1)[bands] @ f.codes(1)
-    if channels.min() < -0.05 * channels.max():  # centred data have no colour
+    if channels.min() < -0.05 * channels.max():  # centered data have no color
         return None
     picture = composite(*(block_mean(f.layout.image(c), block) for c in channels))
     return {"codes": picture, "bands": words}

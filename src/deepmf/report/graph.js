@@ -23,10 +23,10 @@ function fitted(side) {
   return ratio > 1 ? { w: side / ratio, h: side } : { w: side, h: side * ratio };
 }
 
-// Centres of the nodes: halfway between even spacing and the mean place of what each node is made
+// Centers of the nodes: halfway between even spacing and the mean place of what each node is made
 // of (a crowd just evenly), then pushed apart in the layer's order.
-function nodeCentres(width) {
-  const centres = [];
+function nodeCenters(width) {
+  const centers = [];
   run().layers.forEach((layer, l) => {
     const { order, links, names } = layer;
     const size = nodeSize(names.length, width);
@@ -35,16 +35,16 @@ function nodeCentres(width) {
       const even = (width * (place + 0.5)) / order.length;
       if (l === 0 || order.length > WIDE) return even;
       const total = links[k].reduce((sum, share) => sum + share, 0);
-      const mean = links[k].reduce((sum, share, j) => sum + share * centres[l - 1][j], 0);
+      const mean = links[k].reduce((sum, share, j) => sum + share * centers[l - 1][j], 0);
       return total > 0 ? (even + mean / total) / 2 : even;
     });
     for (let i = 1; i < wanted.length; i++) wanted[i] = Math.max(wanted[i], wanted[i - 1] + room);
     let limit = width - room / 2;
     for (let i = wanted.length - 1; i >= 0; i--, limit -= room) wanted[i] = Math.min(wanted[i], limit);
-    centres.push([]);
-    order.forEach((k, place) => { centres[l][k] = Math.max(wanted[place], room * (place + 0.5)); });
+    centers.push([]);
+    order.forEach((k, place) => { centers[l][k] = Math.max(wanted[place], room * (place + 0.5)); });
   });
-  return centres;
+  return centers;
 }
 
 function drawGraph() {
@@ -53,7 +53,7 @@ function drawGraph() {
   fluid(host, (visible) => {
     const sizes = run().ranks.map((r) => nodeSize(r, visible));
     const width = Math.max(visible, ...sizes.map((s, l) => run().ranks[l] * (s.w + s.gap)));
-    const centres = nodeCentres(width);
+    const centers = nodeCenters(width);
     const space = run().layers.length > 1 ? 96 : 0; // room for the links
     const tops = [];
     let y = 8;
@@ -63,9 +63,9 @@ function drawGraph() {
     });
     const height = y - space + 6;
     const picture = svg("svg", { width, height, role: "group", "aria-label": "Layer graph" });
-    for (let layer = 2; layer <= sizes.length; layer++) picture.append(...linkLines(layer, centres, tops, sizes));
+    for (let layer = 2; layer <= sizes.length; layer++) picture.append(...linkLines(layer, centers, tops, sizes));
     run().layers.forEach((layer, l) => {
-      layer.order.forEach((k) => picture.append(graphNode(l + 1, k, centres[l][k], tops[l], sizes[l])));
+      layer.order.forEach((k) => picture.append(graphNode(l + 1, k, centers[l][k], tops[l], sizes[l])));
     });
     replace(host, picture);
     replace(byId("gutter"), ...sizes.map((size, l) => {
@@ -78,7 +78,7 @@ function drawGraph() {
   });
 }
 
-function linkLines(layer, centres, tops, sizes) {
+function linkLines(layer, centers, tops, sizes) {
   const from = tops[layer - 2] + sizes[layer - 2].h + 18;
   const to = tops[layer - 1] - 3;
   const thickest = widest() > WIDE ? 8 : 16;
@@ -86,7 +86,7 @@ function linkLines(layer, centres, tops, sizes) {
   const labels = [];
   layerOf(layer).links.forEach((shares, i) => shares.forEach((share, j) => {
     if (share < SMALLEST_LINK) return;
-    const [a, b, middle] = [centres[layer - 2][j], centres[layer - 1][i], (from + to) / 2];
+    const [a, b, middle] = [centers[layer - 2][j], centers[layer - 1][i], (from + to) / 2];
     lines.push(svg("path", {
       class: "link",
       d: `M${a} ${from}C${a} ${middle} ${b} ${middle} ${b} ${to}`,
@@ -120,11 +120,11 @@ function emblem(layer, k, x, y, size, r = run()) {
     svg("text", { class: "word", x: x + 7, y: y + 15 + 14.5 * i }, clip(word, Math.floor((size.w - 12) / 6))));
 }
 
-function graphNode(layer, k, centre, top, size) {
+function graphNode(layer, k, center, top, size) {
   const { up, down } = relatives(layer, k);
   const kin = (links, words) =>
     links.length ? `; ${words} ${links.map((r) => `${title(r.layer, r.k)} ${whole(r.share)}`).join(", ")}` : "";
-  const x = centre - size.w / 2;
+  const x = center - size.w / 2;
   const room = Math.floor((size.w + size.gap) / 6.3);
   return svg("g", {
     class: "node",
@@ -140,7 +140,7 @@ function graphNode(layer, k, centre, top, size) {
   svg("title", {}, title(layer, k)),
   svg("rect", { class: "card", x: x - 3, y: top - 3, width: size.w + 6, height: size.h + 6, rx: 4 }),
   ...emblem(layer, k, x, top, size),
-  svg("text", { class: "name", x: centre, y: top + size.h + 16, "text-anchor": "middle" }, clip(layerOf(layer).names[k], room)));
+  svg("text", { class: "name", x: center, y: top + size.h + 16, "text-anchor": "middle" }, clip(layerOf(layer).names[k], room)));
 }
 
 // Scrolls the graph, and not the page, until the node is in sight.

@@ -1,6 +1,6 @@
 // Maps of a scene, side by side under one view: what zooms, moves or points at one does so at all.
 
-const view = { zoom: 1, x: 0, y: 0, pixel: null }; // x, y: the centre's offset, in pixels of the scene
+const view = { zoom: 1, x: 0, y: 0, pixel: null }; // x, y: the center's offset, in pixels of the scene
 const LARGEST_ZOOM = 64;
 
 let panels = []; // {canvas, map, kind, name} of the maps on show
@@ -62,7 +62,7 @@ function drawMap({ canvas, map, kind }) {
   if (view.pixel) drawCross(context, view.pixel, scale, left, top, w, h);
 }
 
-// White under black: visible on every colour.
+// White under black: visible on every color.
 function drawCross(context, [row, col], scale, left, top, w, h) {
   const [x, y] = [left + (col + 0.5) * scale, top + (row + 0.5) * scale];
   const half = Math.max(scale / 2, 4);
@@ -158,19 +158,19 @@ function drawMapSection(layer) {
     const scale = kind === "color" ? el("div", { class: "colorbar" }, `as fitted at ${map.bands}`) : colorBar(map, kind, format);
     grid.append(el("figure", {}, el("figcaption", {}, heading, el("div", { class: "hint" }, said)), canvas, scale));
   };
-  if (run().color) add(run().color, "color", "True colour", "of the fit");
+  if (run().color) add(run().color, "color", "True color", "of the fit");
   content.order.forEach((k) => add(content.maps[k], "amount", title(layer, k), mrsaOf(layer, k), () => visit(layer, k)));
   if (run().residual) add(run().residual, "residual", "Residual", "of layer 1");
   const readout = el("aside", { class: "readout", "aria-live": "polite" });
   showPixel = (pixel) => replace(readout, ...pixelReadout(pixel));
   replace(byId("components-body"), el("div", { class: "map-room" }, grid, readout));
   const first = panels[0].canvas;
-  const centre = () => [first, first.clientWidth / 2, first.clientHeight / 2];
+  const center = () => [first, first.clientWidth / 2, first.clientHeight / 2];
   const button = (label, words, act) =>
     el("button", { type: "button", "aria-label": words, title: words, on: { click: act } }, label);
   replace(byId("zoom"),
-    button("−", "Zoom out", () => zoomAt(1 / 1.5, ...centre())),
-    button("+", "Zoom in", () => zoomAt(1.5, ...centre())),
+    button("−", "Zoom out", () => zoomAt(1 / 1.5, ...center())),
+    button("+", "Zoom in", () => zoomAt(1.5, ...center())),
     button("Reset", "Reset the view", resetView));
   byId("zoom").hidden = false;
   showPixel(view.pixel);

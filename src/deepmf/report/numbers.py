@@ -1,4 +1,4 @@
-"""Arrays as short lists of JSON: rounded, thinned, quantised."""
+"""Arrays as short lists of JSON: rounded, thinned, quantized."""
 
 from __future__ import annotations
 
@@ -58,10 +58,10 @@ def block_mean(picture: Array, block: int) -> Array:
     return np.where(count > 0, total / np.maximum(count, 1), np.nan)
 
 
-def quantised(picture: Array) -> dict[str, Any]:
+def quantized(picture: Array) -> dict[str, Any]:
     """``value = lo + code (hi - lo) / 254``: one byte a pixel, row after row, in base64.
 
-    ``top`` is the 99th percentile: colours end there, so that a few outliers do not dim the rest.
+    ``top`` is the 99th percentile: colors end there, so that a few outliers do not dim the rest.
     """
     known = np.isfinite(picture)
     values = picture[known]
@@ -79,7 +79,7 @@ def quantised(picture: Array) -> dict[str, Any]:
 
 
 def composite(red: Array, green: Array, blue: Array) -> str:
-    """Three pictures as one in colour: three bytes a pixel, row after row, in base64.
+    """Three pictures as one in color: three bytes a pixel, row after row, in base64.
 
     All three share one scale, which ends at their 99th percentile, and are brightened by a
     square root, as eyes and screens expect.

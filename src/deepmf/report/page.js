@@ -144,7 +144,7 @@ function bigPicture(map, name, format) {
 const COMPONENT_WORDS = {
   scene: [
     "Spectra and maps",
-    "How much of each component every pixel holds. All maps share one view; colours end at the " +
+    "How much of each component every pixel holds. All maps share one view; colors end at the " +
       "99th percentile. Rows and columns count from 0.",
   ],
   pictures: ["Pictures", "Components of a layer, each scaled to its own range; dark is large."],

@@ -12,8 +12,8 @@ from deepmf.solvers.base import Solver
 class HALS(Solver):
     """m_k <- P(m_k - grad_k / c_k) for each row k, with c_k = sum_i A_i[k, k] lmax(B_i).
 
-    Where f separates over columns (every H of the layer-centric loss) that is the exact minimiser
-    over the row; otherwise it minimises a quadratic above f. Blocks with A = I (every W) are
+    Where f separates over columns (every H of the layer-centric loss) that is the exact minimizer
+    over the row; otherwise it minimizes a quadratic above f. Blocks with A = I (every W) are
     turned, so that W is updated column by column. Runs ``max_iter`` rounds, whatever ``tol``.
     """
 

@@ -35,7 +35,7 @@ class Placement:
         self.blocks = X.to_delayed(optimize_graph=True).ravel()
 
     def plan(self, client: Any, blocks: list[int], workers: list[str]) -> dict[str, list[int]]:
-        """Neighbouring blocks to the same worker, of about as many columns for each.
+        """Neighboring blocks to the same worker, of about as many columns for each.
 
         Where the blocks are already on the workers they stay.
         """

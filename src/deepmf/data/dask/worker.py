@@ -30,7 +30,7 @@ _CODE_ITER, _CODE_TOL = 5_000, 1e-6
 """How hard codes are sought that replace lost ones: beyond what the lost ones could have been."""
 
 _MAJORIZED = 20
-"""Rounds of this under a regulariser, each from its majoriser at the last round's codes."""
+"""Rounds of this under a regularizer, each from its majorizer at the last round's codes."""
 
 _STRIP = 4096
 """Columns brought back from a device together."""

@@ -37,7 +37,7 @@ constexpr int SENT = R * RP + RP + LIMITS;  // without G
 
 template <int ROWS, bool COLUMNS>
 struct Tile {
-  // Steps of rows or columns: an odd number of 16 bytes, so that neighbours are in other banks.
+  // Steps of rows or columns: an odd number of 16 bytes, so that neighbors are in other banks.
   static constexpr int LD = COLUMNS ? ((ROWS + VEC - 1) / VEC | 1) * VEC : TN + VEC;
   static constexpr int SIZE = COLUMNS ? TN * LD : ROWS * LD;
   T* at;
@@ -82,7 +82,7 @@ __device__ __forceinline__ void arrived() {
 
 // --- the descent of some columns, as in kernels/descent.py ---------------------------------------
 
-// Threads ty = 0, ..., TY - 1, neighbours in a warp, share CT columns, RT rows each.
+// Threads ty = 0, ..., TY - 1, neighbors in a warp, share CT columns, RT rows each.
 struct Mine {
   int ty;
   __device__ int row(int a) const { return TY == 1 ? a : (a / VEC * TY + ty) * VEC + a % VEC; }

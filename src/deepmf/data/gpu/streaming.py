@@ -20,7 +20,7 @@ _AHEAD = 3
 
 
 class Blocks(Protocol):
-    """The columns of X, some neighbours at a time, as tensors on a device."""
+    """The columns of X, some neighbors at a time, as tensors on a device."""
 
     shape: tuple[int, int]
     device: torch.device

@@ -72,7 +72,7 @@ class ColumnPanels(Panels):
 
     @abstractmethod
     def _panel(self, cols: slice) -> Any:
-        """Some neighbouring columns of X, as a view."""
+        """Some neighboring columns of X, as a view."""
 
     @staticmethod
     @abstractmethod

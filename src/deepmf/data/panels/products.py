@@ -21,7 +21,7 @@ class Products:
     Parameters
     ----------
     panel : function
-        Some neighbouring columns of X.
+        Some neighboring columns of X.
     coding : Coding
         The problem whose terms they are.
     dtype : dtype

@@ -44,8 +44,8 @@ def columns(q, keep):
 def engine(request, monkeypatch):
     """Every test twice: with the compiled kernels, and with the NumPy code they stand in for."""
     if request.param == "numpy":
-        monkeypatch.setattr(dispatch, "_kernels", lambda: None)
-    elif dispatch._kernels() is None:
+        monkeypatch.setattr(dispatch, "load_kernels", lambda: None)
+    elif dispatch.load_kernels() is None:
         pytest.skip("Numba is not installed")
     return request.param
 
@@ -296,7 +296,7 @@ def test_compiled_kernels_take_the_same_steps(solver, constraint, dtype, name, e
         M = np.array(start(constraint, max_iter), dtype=dtype, order=order)
         fast = solver.solve(q, constraint, M, max_iter, 0.01)
         with monkeypatch.context() as patch:
-            patch.setattr(dispatch, "_kernels", lambda: None)
+            patch.setattr(dispatch, "load_kernels", lambda: None)
             plain = solver.solve(q, constraint, M, max_iter, 0.01)
         assert fast.dtype == plain.dtype == dtype
         atol = 1e-11 if dtype == np.float64 else 1e-4

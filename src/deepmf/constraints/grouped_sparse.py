@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from functools import cache
 
 import numpy as np
 
 from deepmf.constraints.base import Constraint
 from deepmf.core.parameters import check_number
 from deepmf.core.quadratic import Array
-
-MAX_STEPS = 100
-"""Of the search for the threshold."""
-
-NOTHING = 1e-30
-"""Squared norm, relative to the matrix's largest entry, at which nothing is left of a column."""
+from deepmf.kernels.limits import MAX_STEPS, NOTHING
+from deepmf.kernels.loading import load_kernels
 
 
 class GroupedSparse(Constraint):
@@ -51,8 +45,11 @@ class GroupedSparse(Constraint):
 
         All columns share the threshold t, chosen so that the average sparsity is met.
         """
-        project = _compiled() or _project
-        return project(np.ascontiguousarray(M), self.sparsity, self.nonnegative, MAX_STEPS, NOTHING)
+        kernels = load_kernels()
+        project = _project if kernels is None else kernels.grouped_sparse
+        M = np.ascontiguousarray(M)
+        projected: Array = project(M, self.sparsity, self.nonnegative, MAX_STEPS, NOTHING)
+        return projected
 
     def violation(self, M: Array) -> float:
         """How far the average sparsity falls short, or the most negative entry if that is more."""
@@ -64,16 +61,6 @@ class GroupedSparse(Constraint):
     def objection(self, shape: tuple[int, int]) -> str | None:
         """A single row has no sparsity to speak of."""
         return "sparsity is not defined for columns of length 1" if shape[0] < 2 else None
-
-
-@cache
-def _compiled() -> Callable[..., Array] | None:
-    """The compiled projection, imported on first use; ``None`` where Numba cannot be had."""
-    try:
-        from deepmf.kernels.grouped_sparse import grouped_sparse
-    except (ImportError, RuntimeError):  # missing, or nowhere to keep compiled code
-        return None
-    return grouped_sparse
 
 
 def _project(M: Array, sparsity: float, nonnegative: bool, max_steps: int, nothing: float) -> Array:

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
-from deepmf.constraints.grouped_sparse import MAX_STEPS, NOTHING
 from deepmf.kernels.grouped_sparse import grouped_sparse
+from deepmf.kernels.limits import MAX_STEPS, NOTHING
 from deepmf.kernels.simd import (
     lanes,
     load,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cache
 from types import ModuleType
 from typing import TYPE_CHECKING
 
@@ -20,6 +19,7 @@ from deepmf.constraints import (
     Unconstrained,
 )
 from deepmf.core.quadratic import Array, Quadratic
+from deepmf.kernels.loading import load_kernels
 
 if TYPE_CHECKING:
     from deepmf.kernels.descent import Descent
@@ -35,18 +35,6 @@ _TASK = 4e6
 
 _LARGEST_BLOCK = 100_000
 """Entries up to which overhead, not arithmetic, decides the time of a block updated as a whole."""
-
-
-@cache
-def _kernels() -> ModuleType | None:
-    """The compiled kernels, imported on first use; ``None`` where Numba cannot be had."""
-    try:
-        from numba import config
-
-        from deepmf.kernels import descent
-    except (ImportError, RuntimeError):  # missing, or nowhere to keep compiled code
-        return None
-    return None if config.DISABLE_JIT else descent
 
 
 def _kind(kernels: ModuleType, constraint: Constraint) -> tuple[int, float, float] | None:
@@ -74,7 +62,7 @@ def column_settings(
     accelerated: bool,
 ) -> Descent | None:
     """Settings of the kernels that take each column on its own; None where none applies."""
-    kernels = _kernels()
+    kernels = load_kernels()
     kind = None if kernels is None else _kind(kernels, constraint)
     if kernels is None or kind is None or rank > _LARGEST_RANK:
         return None
@@ -95,7 +83,7 @@ def compiled_solve(
     accelerated: bool,
 ) -> Array | None:
     """The block solved by a kernel, or ``None`` where none applies."""
-    kernels = _kernels()
+    kernels = load_kernels()
     if kernels is None or len(q.terms) != 1:
         return None
     by_column = q.column_separable and constraint.separable is not None
@@ -140,7 +128,7 @@ def compiled_solve(
 
 def step_ahead(M: Array, before: Array, beta: float, constraint: Constraint) -> None:
     """before <- P(M + beta (M - before)), in place."""
-    kernels = _kernels()
+    kernels = load_kernels()
     kind = None if kernels is None else _kind(kernels, constraint)
     if kernels is None or kind is None or constraint.separable is None:
         before[...] = constraint.project(M + M.dtype.type(beta) * (M - before))

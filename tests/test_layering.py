@@ -51,13 +51,6 @@ LEVELS = [
 before it in this list: at its top, inside a function, or by the name of a module in a string.
 """
 
-KNOWN = {
-    ("constraints/fixed.py", "data"),
-    ("constraints/fixed.py", "metrics.py"),
-    ("kernels/descent.py", "constraints"),
-}
-"""Imports against the order that are still to be removed; nothing may be added."""
-
 
 def name_of(path: Path) -> str:
     return path.relative_to(SOURCE).as_posix()
@@ -163,9 +156,7 @@ def test_imports_point_one_way(path):
     own = level_of(path)
     below = set(LEVELS[: LEVELS.index(own) + 1])
     against = {other for other in IMPORTS[name_of(path)] if other not in below}
-    known = {other for name, other in KNOWN if name == name_of(path)}
-    assert against - known == set(), f"{own} is below these and may not import them"
-    assert known - against == set(), "remove from KNOWN: nothing imports this any more"
+    assert against == set(), f"{own} is below these and may not import them"
 
 
 def test_the_front_door_is_small():
@@ -185,8 +176,7 @@ def test_the_data_side_never_sees_a_loss(name):
     """Neither directly nor through what it imports."""
     graph: dict[str, set[str]] = {}
     for path in FILES:
-        known = {other for name, other in KNOWN if name == name_of(path)}
-        graph.setdefault(level_of(path), set()).update(IMPORTS[name_of(path)] - known)
+        graph.setdefault(level_of(path), set()).update(IMPORTS[name_of(path)])
     reached, todo = set(), [name]
     while todo:
         here = todo.pop()

@@ -8,9 +8,8 @@ import numpy as np
 
 from deepmf.constraints.base import Constraint
 from deepmf.constraints.entries import Nonnegative
+from deepmf.core.arrays import dense_matrix
 from deepmf.core.quadratic import Array, Block
-from deepmf.data.validation import dense
-from deepmf.metrics import match, sad
 
 _TOLERATED_VIOLATION = 1e-6
 
@@ -45,7 +44,13 @@ class Fixed(Constraint):
     name = "fixed"
 
     def __init__(self, values: Any, constraint: Constraint | None = None) -> None:
-        self.values = dense(values, "Fixed's values").array.astype(np.float64, copy=False)
+        self.values = dense_matrix(values, "Fixed's values").astype(np.float64, copy=False)
+        unknown = np.count_nonzero(~np.isfinite(self.values))
+        if unknown:
+            raise ValueError(
+                f"Fixed's values has {unknown} entries that are NaN or infinite; give components "
+                f"that are known in full."
+            )
         self.constraint = Nonnegative() if constraint is None else constraint
         if not isinstance(self.constraint, Constraint) or isinstance(self.constraint, Fixed):
             raise ValueError(
@@ -99,7 +104,10 @@ class Fixed(Constraint):
         """
         if self.values.shape[0] != M.shape[0]:
             return M
-        dropped = match(self.values, M, sad).order
+        from scipy.optimize import linear_sum_assignment
+
+        cosines = _unit_columns(self.values).T @ _unit_columns(M)
+        _, dropped = linear_sum_assignment(np.arccos(np.clip(cosines, -1, 1)))
         return np.column_stack([self.values, np.delete(M, dropped, axis=1)])
 
     def objection(self, shape: tuple[int, int]) -> str | None:
@@ -120,3 +128,8 @@ class Fixed(Constraint):
     def __repr__(self) -> str:
         rows, columns = self.values.shape
         return f"Fixed({rows} x {columns} values, constraint={self.constraint!r})"
+
+
+def _unit_columns(M: Array) -> Array:
+    norms = np.linalg.norm(M, axis=0)
+    return M / np.where(norms > 0, norms, 1)

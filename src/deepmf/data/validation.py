@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from deepmf._utils.messages import SettingError, in_python, setting
+from deepmf.core.arrays import dense_matrix, real_matrix
 from deepmf.data.in_memory import Dense, Sparse
 from deepmf.data.matrix import Matrix, adapted, as_numpy, working_dtype
 from deepmf.data.on_disk import OnDisk, as_on_disk
@@ -70,24 +71,7 @@ def adapt(X: Any, name: str = "X") -> Matrix:
 
 def in_memory(X: Any, name: str = "X") -> Dense | Sparse:
     """X as a matrix of float32 or float64 in memory; its entries may not be finite."""
-    if np.ma.is_masked(X):
-        raise ValueError(
-            f"{name} has masked entries; fill them first, for example {name}.filled(0)."
-        )
-    if type(X).__name__ == "AnnData":
-        raise TypeError(f"{name} is an AnnData object, but must be a matrix here: {name}.X.T.")
-    try:
-        A = X if sparse.issparse(X) else np.asarray(X)
-    except ValueError:
-        raise ValueError(f"{name} is not a matrix: its rows differ in length.") from None
-    check_real(A.dtype, name)
-    if A.ndim != 2:
-        raise ValueError(
-            f"{name} must be a matrix (2-D), got shape {A.shape}; "
-            f"reshape a cube to (bands, pixels) and a single column to (m, 1)."
-        )
-    if min(A.shape) == 0:
-        raise ValueError(f"{name} is empty: its shape is {A.shape}.")
+    A = real_matrix(X, name)
     if sparse.issparse(A):
         return Sparse(_in_working_dtype(_compressed(A, name)))
     return Dense(_in_working_dtype(A))
@@ -95,19 +79,9 @@ def in_memory(X: Any, name: str = "X") -> Dense | Sparse:
 
 def dense(X: Any, name: str) -> Dense:
     """X as a finite matrix in memory that is not sparse: a factor, say, that a user gives."""
-    A = in_memory(X, name)
-    if isinstance(A, Sparse):
-        raise TypeError(f"{name} is sparse, but must be an array here: pass {name}.toarray().")
+    A = Dense(_in_working_dtype(dense_matrix(X, name)))
     check_finite(A, name)
     return A
-
-
-def check_real(dtype: np.dtype, name: str) -> None:
-    """Refuse entries that are not real numbers."""
-    if dtype.kind == "c":
-        raise TypeError(f"{name} is complex ({dtype}); pass its real part or its modulus.")
-    if dtype.kind not in "buif":
-        raise TypeError(f"{name} must hold real numbers, got an array of dtype {dtype}.")
 
 
 def masked_to_nan(X: Any) -> Any:

@@ -11,10 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deepmf._utils.warnings import warn
+from deepmf.core.arrays import check_real
 from deepmf.data.dask.panels import ClusterPanels
 from deepmf.data.dask.pool import Crew
 from deepmf.data.matrix import Found, Matrix, Stats, working_dtype
-from deepmf.data.validation import check_real, refuse_not_finite
+from deepmf.data.validation import refuse_not_finite
 
 
 class DaskData(Matrix):

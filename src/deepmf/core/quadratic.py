@@ -135,6 +135,8 @@ class Quadratic:
         return Quadratic(terms, _cast(self.C, dtype), self.const)
 
     def __add__(self, other: Quadratic) -> Quadratic:
+        if not isinstance(other, Quadratic):
+            return NotImplemented  # another surrogate, which knows how to add a quadratic
         terms = list(self.terms)
         for A, B in other.terms:
             for i, (A0, B0) in enumerate(terms):

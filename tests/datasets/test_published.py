@@ -179,24 +179,24 @@ def test_truncated_mat_file(folder, cut):
     path = folder / "Moffet.mat"
     save(path, {"X": np.random.default_rng(0).random((9, 9))})
     path.write_bytes(path.read_bytes()[:cut])
-    with pytest.raises(ValueError, match=r"Moffet\.mat is not a readable MATLAB file"):
+    with pytest.raises(ValueError, match=r"Moffet\.mat is not a whole MATLAB file"):
         load_moffett(folder)
 
 
 def test_garbage_and_hdf5(folder):
     path = folder / "Moffet.mat"
     path.write_bytes(b"<html>404 not found</html>" * 50)
-    with pytest.raises(ValueError, match="not a readable MATLAB file"):
+    with pytest.raises(ValueError, match="not a whole MATLAB file"):
         load_moffett(folder)
     header = b"MATLAB 7.3 MAT-file".ljust(124) + b"\x00\x02IM"
     path.write_bytes(header + b"\x89HDF\r\n\x1a\n" * 64)
-    with pytest.raises(ValueError, match="-v7"):
+    with pytest.raises(ValueError, match="not a whole MATLAB file"):
         load_moffett(folder)
 
 
 def test_broken_npz(folder):
     (folder / "urban_d4_77x77.npz").write_bytes(b"PK\x03\x04 broken")
-    with pytest.raises(ValueError, match="not a readable NumPy archive"):
+    with pytest.raises(ValueError, match="not a whole NumPy archive"):
         load_urban(folder)
 
 

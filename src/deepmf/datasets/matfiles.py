@@ -10,7 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["array", "find", "number", "read", "root", "scaled"]
+from deepmf._utils.safe_archives import load_npz
+from deepmf.io.mat import load
+from deepmf.io.registry import whole
 
 Array = NDArray[np.float64]
 
@@ -50,24 +52,9 @@ def missing(folder: Path, names: Sequence[str], remedy: str) -> FileNotFoundErro
 
 
 def read(path: Path) -> dict[str, Any]:
-    """The variables of a MATLAB file."""
-    from scipy.io import loadmat
-
-    try:
-        variables: dict[str, Any] = loadmat(path)
-    except PermissionError:
-        raise  # says what is wrong by itself
-    except NotImplementedError as error:
-        raise ValueError(
-            f"{path} is a MATLAB 7.3 (HDF5) file, which is not read here; "
-            "save it again in MATLAB with save(..., '-v7')."
-        ) from error
-    except Exception as error:  # loadmat fails on a broken file in a dozen ways
-        raise ValueError(
-            f"{path} is not a readable MATLAB file ({type(error).__name__}); "
-            "it may be truncated, so download it again."
-        ) from error
-    return {name: value for name, value in variables.items() if not name.startswith("__")}
+    """The variables of a MATLAB file or a NumPy archive."""
+    with whole(path):
+        return load_npz(path) if path.suffix == ".npz" else load(path)
 
 
 def array(variables: dict[str, Any], names: Sequence[str], path: Path) -> Array:
@@ -88,12 +75,6 @@ def array(variables: dict[str, Any], names: Sequence[str], path: Path) -> Array:
             "download the published file again."
         )
     return values
-
-
-def number(variables: dict[str, Any], name: str) -> float | None:
-    """A scalar variable, or None when it is not there."""
-    value = np.asarray(variables.get(name, []))
-    return float(value.ravel()[0]) if value.size == 1 else None
 
 
 def scaled(X: Array, maximum: float | None) -> Array:

@@ -12,14 +12,14 @@ import os
 from collections.abc import Sequence
 from math import isqrt
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from deepmf.data.dataset import Dataset
 from deepmf.data.layout import Layout
-from deepmf.datasets.matfiles import array, find, missing, number, read, root, scaled
+from deepmf.datasets.matfiles import array, find, missing, read, root, scaled
+from deepmf.io.mat import number
 from deepmf.io.truth import component_names
 
 __all__ = ["load_cbcl", "load_jasper", "load_moffett", "load_samson", "load_urban"]
@@ -197,14 +197,8 @@ def _urban_small(
     path: Path, layers: Sequence[int]
 ) -> tuple[Array, tuple[int, int], list[Truth | None]]:
     """The reduced scene: X, shape, and M, A, names of each number of materials."""
-    try:
-        with path.open("rb") as opened, np.load(opened, allow_pickle=False) as file:
-            saved: dict[str, Any] = dict(file)
-        rows, cols = (int(v) for v in saved.get("shape", (77, 77)))
-    except Exception as error:  # a broken archive fails in as many ways as a broken .mat
-        raise ValueError(
-            f"{path} is not a readable NumPy archive ({type(error).__name__}); get it again."
-        ) from error
+    saved = read(path)
+    rows, cols = (int(v) for v in saved.get("shape", (77, 77)))
     truths: list[Truth | None] = []
     for k in layers:
         if f"M{k}" in saved and f"A{k}" in saved:

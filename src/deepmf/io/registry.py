@@ -84,7 +84,7 @@ def read(path: str | os.PathLike[str], reading: Reading = _USUAL, **answers: Any
     """
     reading = reading.but(**answers)
     file = _inside(Path(path))
-    with _whole(file) as kind:
+    with whole(file) as kind:
         if reading.variable is not None and type(kind).variables is Format.variables:
             raise UnreadableError(f"{file} holds one array; leave out {setting('variable')}.")
         return with_names(kind.read(file, reading), reading)
@@ -93,7 +93,7 @@ def read(path: str | os.PathLike[str], reading: Reading = _USUAL, **answers: Any
 def variables(path: str | os.PathLike[str]) -> list[Variable]:
     """The arrays that a file holds, where its format allows several."""
     file = _inside(Path(path))
-    with _whole(file) as kind:
+    with whole(file) as kind:
         return kind.variables(file)
 
 
@@ -106,8 +106,8 @@ def _inside(path: Path) -> Path:
 
 
 @contextmanager
-def _whole(file: Path) -> Iterator[Format]:
-    """A file's format; whatever is wrong with the file becomes a sentence."""
+def whole(file: Path) -> Iterator[Format]:
+    """A file's format; errors of libraries on a broken file become one error message."""
     if not file.exists():
         raise FileNotFoundError(f"There is no file {str(file)!r}.")
     kind = format_of(file)

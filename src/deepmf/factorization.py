@@ -116,7 +116,7 @@ class Factorization:
         return reduce(lambda B, Z: B @ Z, self.W[1 : k + 1], self.W[0])
 
     def codes(self, layer: int) -> Any:
-        """How much of each of the layer's components every data point holds.
+        """Codes of the layer: the amount of each component in every data point.
 
         H_l ... H_1, or H_l itself for depth over codes.
 
@@ -269,7 +269,7 @@ class Factorization:
             return float(panels.residuals2([B])[0])
 
     def of_rows(self, rows: Any) -> Factorization:
-        """The same for some rows of X: `encode` then finds codes from these alone.
+        """Factorization of some rows of X: `encode` then finds codes from these alone.
 
         Parameters
         ----------
@@ -286,7 +286,7 @@ class Factorization:
         return replace(self, W=W, layout=Layout())
 
     def numpy(self) -> Factorization:
-        """The same with NumPy's arrays, where the data were of another library or on a device.
+        """Copy with NumPy arrays, for data of another library or on a device.
 
         Returns
         -------

@@ -88,7 +88,7 @@ def _nonzero(v: Array) -> Array:
 
 
 class Amounts(NamedTuple):
-    """How much of each component every sample holds."""
+    """Amounts of each component in every sample."""
 
     kind: Literal["fractions", "codes"]
     values: Array

@@ -27,7 +27,7 @@ UNREADABLE = (
     tokenize.TokenError,
     SyntaxError,
 )
-"""What NumPy and its friends raise on files that are cut, damaged or something else."""
+"""Exceptions that readers raise on files that are cut, damaged or of another kind."""
 
 
 def write_whole(target: Path, write: Callable[[IO[bytes]], object]) -> None:

@@ -26,7 +26,7 @@ class UnreadableError(SettingError):
 
 
 class Header(NamedTuple):
-    """What an array says of itself before its numbers."""
+    """Shape and type of a stored array, from its header."""
 
     shape: tuple[int, ...]
     dtype: np.dtype

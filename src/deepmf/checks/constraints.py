@@ -14,7 +14,7 @@ _PAIRS = 30
 """Points of the set to which the projection is compared."""
 
 _APPROXIMATE = 0.05
-"""How much further than another point a projection onto a set that is not convex may be."""
+"""Tolerated excess distance of a projection onto a set that is not convex."""
 
 
 def check_constraint(

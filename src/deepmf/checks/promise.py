@@ -1,4 +1,4 @@
-"""How a broken promise is said."""
+"""Errors for broken promises of a user's class."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ def check_solver(solver: Solver, random_state: int = 0) -> None:
 
 
 def _quadratics(rng: np.random.Generator) -> Iterator[Quadratic]:
-    """Of H's kind (columns apart), of W's (rows apart), and a sum of two Kronecker terms."""
+    """Quadratics with separate columns (H), with separate rows (W), and with two terms."""
     A, B = _gram(_ROWS, rng), _gram(_COLUMNS, rng)
     C = rng.random((_ROWS, _COLUMNS))
     for weight in (1.0, 30.0, 0.1):

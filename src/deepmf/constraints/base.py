@@ -1,4 +1,4 @@
-"""What a constraint is."""
+"""The interface of constraints."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Constraint(Parametrized):
     """
 
     separable: ClassVar[Literal["entries", "columns"] | None] = None
-    """Whether the projection works on each entry or each column alone; ``None``: on the whole."""
+    """Unit that the projection handles alone: entries or columns; ``None``: the whole matrix."""
 
     convex: bool = True
     """Whether the set is convex."""

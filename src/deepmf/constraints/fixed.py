@@ -70,11 +70,11 @@ class Fixed(Constraint):
 
     @property
     def inner(self) -> Constraint:
-        """Of the free part."""
+        """Set of the free part."""
         return self.constraint
 
     def free(self, shape: tuple[int, ...]) -> Block:
-        """What is right of the values, or below them."""
+        """Block to the right of the values, or below them."""
         rows, columns = self.values.shape
         if rows == shape[0]:
             return slice(None), slice(columns, None)
@@ -90,7 +90,7 @@ class Fixed(Constraint):
         return out
 
     def scales(self, M: Array) -> Array | None:
-        """Those of the free columns; 1 for what is held, whose scale is given."""
+        """Scales of the free columns; 1 for held ones, whose scale is given."""
         block = self.free(M.shape)
         free = self.constraint.scales(M[block]) if M[block].size else None
         if free is None or len(free) == M.shape[1]:

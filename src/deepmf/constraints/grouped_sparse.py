@@ -52,7 +52,7 @@ class GroupedSparse(Constraint):
         return projected
 
     def violation(self, M: Array) -> float:
-        """How far the average sparsity falls short, or the most negative entry if that is more."""
+        """Shortfall of the average sparsity, or the most negative entry if that is larger."""
         short = self.sparsity - float(np.mean(_column_sparsity(np.abs(M))))
         largest = float(np.max(np.abs(M), initial=0.0)) or 1.0
         negative = -float(np.min(M, initial=0.0)) / largest if self.nonnegative else 0.0

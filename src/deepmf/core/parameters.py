@@ -43,7 +43,7 @@ class Parametrized:
     """
 
     name: ClassVar[str] = ""
-    """What users write for this class with default settings, for example ``"simplex"``."""
+    """Name by which users ask for this class with default settings, for example ``"simplex"``."""
 
     @classmethod
     def parameter_names(cls) -> list[str]:

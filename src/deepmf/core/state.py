@@ -31,7 +31,7 @@ class DataSurrogates(NamedTuple):
         return np.asarray(HHt)
 
     def __add__(self, other: DataSurrogates) -> DataSurrogates:  # type: ignore[override]
-        """Those of the columns of both."""
+        """Sum of the surrogates of two sets of columns."""
         terms = tuple(a + b for a, b in zip(self.terms, other.terms))
         return DataSurrogates(terms, self.exact and other.exact, self.penalty + other.penalty)
 

@@ -148,7 +148,7 @@ def spectral_axis(
     axis: Literal["first", "last"] | None = None,
     wavelengths: Any = None,
 ) -> int:
-    """Which axis of a cube is spectral: as said, else the only one that fits the wavelengths.
+    """The spectral axis of a cube: as given, else the only one that fits the wavelengths.
 
     The last one otherwise, refused where the shape shows another order.
     """
@@ -211,7 +211,7 @@ def only_counts(index: Any) -> bool:
 
 
 def _wavelength_count(reading: Reading, wavelengths: Any) -> int | None:
-    """How many wavelengths there are."""
+    """Number of wavelengths."""
     if reading.wavelengths:
         return len(read_wavelengths(reading.wavelengths))
     return None if wavelengths is None else len(wavelengths)
@@ -220,7 +220,7 @@ def _wavelength_count(reading: Reading, wavelengths: Any) -> int | None:
 def _meaning_of_rows(
     shape: tuple[int, int], reading: Reading, rows: Rows | None, wavelengths: Any, layout: Layout
 ) -> Rows:
-    """What the rows of a matrix are."""
+    """Meaning of the rows of a matrix: features or samples."""
     if reading.rows or rows:
         return reading.rows or rows or "features"
     pixels = layout.n_pixels if reading.image is None and layout.kind == "scene" else 0

@@ -24,7 +24,7 @@ Kind = Literal["plain", "pandas", "anndata", "xarray", "deepmf"]
 
 
 def kind_of(X: Any) -> Kind:
-    """Which library an object comes from; ``"plain"`` for arrays, lists and all others."""
+    """The library that an object comes from; ``"plain"`` for arrays, lists and all others."""
     if isinstance(X, Dataset):
         return "deepmf"
     for base in type(X).__mro__:

@@ -242,7 +242,7 @@ def _is_time(da: xarray.DataArray, dim: Any) -> bool:
 
 
 def _ticks(da: xarray.DataArray, dim: Any) -> list[str]:
-    """What to call each place along a dimension: its name, date, wavelength or number."""
+    """Label of each place along a dimension: its name, date, wavelength or number."""
     waves, names, _ = _bands(da, dim)
     if names is not None:
         return list(names)

@@ -1,4 +1,4 @@
-"""What every data set is: the data, the truth of each layer where known, and its layout."""
+"""Data sets: X, its layout, and the truth of each layer if it is known."""
 
 from __future__ import annotations
 

@@ -87,7 +87,7 @@ class Layout:
 
     @property
     def kind(self) -> Kind:
-        """How to show it: a scene of pixels, a set of pictures, or a table."""
+        """Form in which data are shown: a scene of pixels, a set of pictures, or a table."""
         if self.image_shape is None:
             return "table"
         return "scene" if self.pixels == "columns" else "pictures"
@@ -187,7 +187,7 @@ class Layout:
         return self.features.tolist() if len(self.features) <= _FEW_BANDS else None
 
     def of_samples(self, samples: NDArray[np.str_] | None) -> Layout:
-        """The same features with other samples, which make no scene."""
+        """Layout with these features and other samples, which are not a scene."""
         kept = self if self.kind == "pictures" else replace(self, image_shape=None, valid=None)
         return replace(kept, samples=samples, y=None, x=None)
 
@@ -203,7 +203,7 @@ class Layout:
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray]) -> Layout:
-        """What `to_arrays` gave."""
+        """Layout from the arrays of `to_arrays`."""
         rest = from_plain(json.loads(str(arrays["layout"])))
         shape = rest.pop("image_shape")
         parts: dict[str, Any] = {name: arrays[name] for name in _ARRAYS if name in arrays}

@@ -103,7 +103,7 @@ class Pixels:
         return values
 
     def _columns(self, columns: Any) -> Any:
-        """Of the source, all bands."""
+        """Columns of the source, with all bands."""
         if self._numbers is None:
             return self.source[:, columns]
         numbers = self._numbers[columns]

@@ -1,4 +1,4 @@
-"""How a file that leaves a choice is to be read."""
+"""Choices in reading a file."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class Reading:
             raise UnreadableError(f"{setting('image')} must be rows and cols, got {self.image!r}.")
 
     def but(self, **answers: Any) -> Reading:
-        """The same with other answers."""
+        """Copy with some choices replaced."""
         for name in answers:
             if name not in self.__dataclass_fields__:
                 known = ", ".join(self.__dataclass_fields__)

@@ -22,7 +22,7 @@ _SAMPLE = 4096
 """Columns of X from which the effective dimension of a residual is estimated."""
 
 Attributes = dict[str, Any] | None
-"""What `Regularizer.absolute` gave for the penalty on a factor; None where there is none."""
+"""Attributes that `Regularizer.absolute` set on the penalty of a factor; None: no penalty."""
 
 UNPENALIZED: dict[str, Attributes] = {"H": {"weight": 0.0}, "W": None}
 """No penalties; that on H_1, which only the data side can evaluate, stays with strength 0."""

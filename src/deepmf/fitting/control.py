@@ -1,4 +1,4 @@
-"""When a fit stops, and how hard it works on one block."""
+"""Stopping rules of a fit, and the limits of one block update."""
 
 from __future__ import annotations
 

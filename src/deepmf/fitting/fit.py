@@ -45,7 +45,7 @@ class Fit:
     history: History
     stop_reason: str
     starts: list[int]
-    """Which of the starts each layer came from."""
+    """Index of the start that each layer came from."""
 
 
 @dataclass(eq=False)
@@ -72,7 +72,7 @@ class Trial:
 
 
 class Place(NamedTuple):
-    """What a layer is fitted to while it is alone."""
+    """Data of a layer while it is fitted alone."""
 
     panels: Panels
     problem: Problem
@@ -100,7 +100,7 @@ class Moment:
     """||W_{l-1}||^2 for each layer, of the basis before as it was when the layer was added."""
     settled: list[Settled] = field(default_factory=list)
     trials: list[Trial | None] = field(default_factory=list)
-    """Of the layer that is being added; None where its start has failed."""
+    """Trials of the layer being added; None for a start that has failed."""
     at: int = 0
     """The trial whose codes are in the panels."""
     chosen: list[Trial] = field(default_factory=list)
@@ -158,7 +158,7 @@ class _Run:
         self.starts = starts
         self.settles = control.augment is None and not isinstance(starts[0], Given)
         self.flat = self.settles and self.joint
-        """Whether layers are fitted to the data, each by itself, and linked afterwards."""
+        """If true, each layer is first fitted to the data by itself and linked afterwards."""
         self.checkpoint, self.interruption = checkpoint, interruption
         saved: Moment | None = None if checkpoint is None else checkpoint.load(_RECORDS)
         self.now = saved or Moment(sizes=[panels.norm2])
@@ -168,7 +168,7 @@ class _Run:
             self._recall()
 
     def _place(self) -> Place:
-        """What the next layer is fitted to: X, a factor before it, or with all layers X again."""
+        """Data of the next layer: X, a factor before it, or with all layers X again."""
         now, k = self.now, self.now.state.depth
         if self.flat and k < len(self.problem.layers):
             return Place(self.panels, self.problem.layer(k), State(), k)

@@ -1,4 +1,4 @@
-"""What happened during a fit, sweep by sweep."""
+"""History of a fit, sweep by sweep."""
 
 from __future__ import annotations
 

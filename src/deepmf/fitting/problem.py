@@ -1,4 +1,4 @@
-"""What is to be fitted: the model and, per layer, rank, constraints and regularizers."""
+"""Settings of a model as objects: the loss and, per layer, rank, constraints and regularizers."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Layer:
     regularizer_H: Regularizer | None = None
 
     def of(self, kind: Literal["H", "W"]) -> tuple[Constraint, Regularizer | None]:
-        """What the settings ask of one factor."""
+        """Constraint and regularizer of one factor."""
         if kind == "W":
             return self.constraint_W, self.regularizer_W
         return self.constraint_H, self.regularizer_H
@@ -54,7 +54,7 @@ class Problem:
     loss: Loss
     solver: Solver
     hierarchy: Literal["components", "codes"] = "components"
-    """Whether layer l factors W_{l-1} or H_{l-1}."""
+    """Direction of depth: layer l factors W_{l-1} or H_{l-1}."""
 
     @property
     def ranks(self) -> list[int]:
@@ -153,7 +153,7 @@ def build_problem(
 
 
 def problem_from_spec(spec: dict[str, Any], custom: Sequence[type[Parametrized]] = ()) -> Problem:
-    """What `Problem.spec` described; ``custom`` lists classes that are not deepmf's own."""
+    """Problem from its `spec`; ``custom`` lists classes of users."""
 
     def part(kind: str, given: Any) -> Any:
         return None if given is None else resolve(kind, given, custom)
@@ -249,7 +249,7 @@ def _constraint(given: object, natural: Constraint) -> Constraint:
 
 
 def _natural(penalty: Regularizer | None, scaled: bool) -> Constraint:
-    """What the penalty needs; without one the simplex where a factor must have a scale.
+    """Default set of a factor: as its penalty needs, else the simplex if its scale must be fixed.
 
     Models that compare layers need one: they take W_l for data, but W_l D^-1 and D H_l are as good
     as W_l and H_l for any diagonal D > 0. For nonnegative factors nothing is lost.

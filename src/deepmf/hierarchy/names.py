@@ -46,7 +46,7 @@ def sample_names(layout: Layout, n: int, names: Sequence[str] | None = None) -> 
 def layer_names(
     names: Sequence[Sequence[str] | None] | None, ranks: Sequence[int]
 ) -> list[list[str]]:
-    """The same for all layers; those at the end may be left out."""
+    """Names of all layers; those of the last layers may be left out."""
     if isinstance(names, str) or not isinstance(names, Iterable | None):
         raise ValueError(
             f"Names of components must be a list of lists, one per layer, got {names!r}."

@@ -26,7 +26,7 @@ _DATA = (".img", ".dat", ".bsq", ".bil", ".bip", ".raw", ".bin", ".sli")
 _TYPES = {1: "u1", 2: "i2", 3: "i4", 4: "f4", 5: "f8", 6: "c8", 9: "c16", 12: "u2"}
 _TYPES |= {13: "u4", 14: "i8", 15: "u8"}
 _AXES = {"bsq": (1, 2, 0), "bil": (0, 2, 1), "bip": (0, 1, 2)}
-"""Where lines, samples and bands are in the file."""
+"""Axes of lines, samples and bands in the file."""
 
 _KEPT: tuple[str, ...] = ("map info", "coordinate system string", "projection info", "x start")
 _KEPT += ("y start", "pixel size", "geo points", "rpc info", "sensor type", "acquisition time")
@@ -153,7 +153,7 @@ def wavelengths(header: Header) -> NDArray[np.float64] | None:
 
 
 def scale_factor(path: Path, header: Header) -> float:
-    """What stored values are divided by to give reflectances; 1 where nothing is said."""
+    """Divisor that turns stored values into reflectances; 1 if the header has none."""
     factor = _number(path, header, "reflectance scale factor", 1.0)
     if factor is None or not 0 < factor < np.inf:
         raise UnreadableError(

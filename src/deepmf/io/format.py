@@ -28,10 +28,10 @@ class Format(ABC):
     """A kind of file: how it is read, and how codes are written in the same kind."""
 
     name: ClassVar[str]
-    """What people call it, for example ``"GeoTIFF"``."""
+    """Common name of the format, for example ``"GeoTIFF"``."""
     suffixes: ClassVar[tuple[str, ...]]
     rows: ClassVar[Literal["features", "samples"]] = "features"
-    """What the rows of a matrix are, where neither file nor user says."""
+    """Default meaning of the rows of a matrix."""
 
     @abstractmethod
     def read(self, path: Path, reading: Reading) -> Dataset:

@@ -133,7 +133,7 @@ def _empty(ad: Any, f: Factorization) -> Any:
 
 
 def _results(f: Factorization, names: Sequence[Sequence[str]]) -> dict[tuple[str, str], Any]:
-    """What goes where in the file, by group and name."""
+    """Results by their group and name in the file."""
     out: dict[tuple[str, str], Any] = {}
     about: dict[str, Any] = {
         "ranks": np.array(f.ranks),

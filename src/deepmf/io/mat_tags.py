@@ -37,7 +37,7 @@ def check_tags(path: Path) -> None:
 
 
 def _first_wrong(content: mmap.mmap, tag: str, size: int) -> int | None:
-    """Where the first wrong element is."""
+    """Position of the first wrong element."""
     todo = [(_HEAD, size, {_MATRIX, _COMPRESSED}, 0)]
     while todo:
         start, end, allowed, missing = todo.pop()
@@ -64,7 +64,7 @@ def _first_wrong(content: mmap.mmap, tag: str, size: int) -> int | None:
 
 
 def _parts(flags: int) -> tuple[set[int], int]:
-    """Which elements a matrix may have, and how many it must: flags, size, name, then values."""
+    """Elements that a matrix may have, and the required number: flags, size, name, then values."""
     kind, is_complex = flags & 0xFF, bool(flags & 0x800)
     if kind not in _PLAIN:
         return _VALUES | {_MATRIX}, 3

@@ -72,7 +72,7 @@ def _is_ended(path: Path) -> bool:
 
 
 def _matrix(path: Path, ended: bool) -> Any:
-    """What SciPy reads, which crashes on anything after the last number but the end of a line."""
+    """Matrix as SciPy reads it; SciPy crashes on text after the last number."""
     from scipy.io import mmread
 
     if ended:

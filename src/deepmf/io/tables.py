@@ -250,7 +250,7 @@ def open_text(path: Path) -> IO[bytes]:
 
 
 class _Unpacked(io.RawIOBase):
-    """What gzip packed, as far as an honest file goes."""
+    """Text of a gzip file, as long as it does not grow beyond the size of honest files."""
 
     def __init__(self, path: Path) -> None:
         self._path, self._file, self._left = path, gzip.GzipFile(path), room(path)

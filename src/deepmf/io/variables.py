@@ -1,4 +1,4 @@
-"""Which of a file's arrays is the data."""
+"""Choice of the data among the arrays of a file."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def choose(
 
 
 def several(path: Path, found: Sequence[Variable]) -> UnreadableError:
-    """What to say where a file leaves the choice."""
+    """Error message for a file with several candidates."""
     return UnreadableError(
         f"{path} holds several matrices: {list_of(found)}. Say which one is the data with "
         f"{setting('variable')}."

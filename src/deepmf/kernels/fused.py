@@ -20,7 +20,7 @@ from deepmf.kernels.simd import lanes, load, prefetch, splat, store
 from deepmf.kernels.tiles import add_inner, add_outer, inlined, jit, zeros
 
 _SOON = 8
-"""How many entries of a sparse column ahead the rows they meet are asked for."""
+"""Distance, in entries of a sparse column, at which the rows they meet are prefetched."""
 
 
 @jit

@@ -62,7 +62,7 @@ def emit_splat(builder: Any, kind: Any, x: Any) -> Any:
 
 
 def emit_address(context: Any, builder: Any, kind: Any, array: Any, i: Any, j: Any) -> Any:
-    """Where entry (i, j) of a C-contiguous matrix is."""
+    """Address of entry (i, j) of a C-contiguous matrix."""
     if kind.ndim != 2 or kind.layout != "C":
         raise TypeError(f"Vectors are read from and written to C-contiguous matrices, not {kind}.")
     view = context.make_array(kind)(context, builder, array)
@@ -100,7 +100,7 @@ def emit_prefetch(builder: Any, address: Any) -> None:
 
 
 def suffix(kind: Any) -> str:
-    """How LLVM's functions of vectors name the type they work on."""
+    """Suffix for the vector type in the names of LLVM intrinsics."""
     return f"v{kind.count}f{64 if isinstance(kind.element, ir.DoubleType) else 32}"
 
 

@@ -31,7 +31,7 @@ from deepmf.kernels.simd import (
 )
 
 jit = njit(cache=True, nogil=True, error_model="numpy")
-"""How kernels are compiled."""
+"""Decorator that compiles a kernel."""
 
 inlined = njit(nogil=True, error_model="numpy", forceinline=True)
 """For what is called so often that passing the arguments would show."""
@@ -173,7 +173,7 @@ def _inner_tile(
 
 @inlined
 def _height(rest: int) -> int:
-    """How many of the thin side's entries the next tile takes: never so that two are left."""
+    """Entries of the thin side in the next tile, chosen so that two are never left over."""
     return 6 if rest == 10 else min(rest, 8)
 
 

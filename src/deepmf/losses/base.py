@@ -37,11 +37,11 @@ class Loss(Parametrized):
     """Whether every block update decreases one and the same function."""
 
     def terms(self, depth: int, w: Array) -> list[Term]:
-        """What the fit decreases, for some number of layers and their weights."""
+        """Terms that the fit decreases, for some number of layers and their weights."""
         raise NotImplementedError(f"{type(self).__name__} needs a method terms(depth, w).")
 
     def block_terms(self, factor: Factor, depth: int, w: Array) -> list[Term]:
-        """What the update of one factor decreases: by default all terms."""
+        """Terms that the update of one factor decreases: by default all."""
         return self.terms(depth, w)
 
     def weights(self, errors: Array, sizes: Array) -> Array:

@@ -32,7 +32,7 @@ IMPROVED = "LC-DMF+"
 
 @dataclass(frozen=True)
 class Setting:
-    """What an experiment fixes for all models."""
+    """Settings that all models of an experiment share."""
 
     ranks: tuple[int, ...]
     sweeps: int

@@ -45,7 +45,7 @@ MODELS = (*DEEP, SINGLE, IMPROVED)
 
 
 class Source(NamedTuple):
-    """Where a scene comes from: a name, or the user's own files."""
+    """Source of a scene: a name, or files of the user."""
 
     name: str
     folder: str | None = None
@@ -113,7 +113,7 @@ def improved_setting(ranks: tuple[int, ...], sweeps: int) -> Setting:
 
 
 class Fits(NamedTuple):
-    """What all models made of one scene."""
+    """Fits of all models to one scene."""
 
     deep: dict[str, Factorization]
     single: list[Factorization]

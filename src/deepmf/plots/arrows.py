@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _ALONG = (0.35, 0.4, 0.45, 0.5, 0.3, 0.55, 0.25, 0.6, 0.65, 0.7, 0.2, 0.75)
-"""Where on its arrow a percentage may stand, best first."""
+"""Positions of a percentage along its arrow, best first."""
 
 _HALF = (0.15, 0.055)
 """Width and height of a percentage, in inches, from its middle."""

@@ -30,7 +30,7 @@ class JournalFigure(Figure):
             super().savefig(fname, **options)
 
     def _repr_png_(self) -> bytes:
-        """What a notebook shows; it does so by itself for pyplot's figures only."""
+        """PNG for notebooks, which show only pyplot figures by themselves."""
         file = io.BytesIO()
         self.savefig(file, format="png", dpi=100)
         return file.getvalue()

@@ -1,4 +1,4 @@
-"""What pictures are drawn of: a factorization, or a fitted estimator that holds one."""
+"""The factorization to draw, from a result or a fitted estimator."""
 
 from __future__ import annotations
 

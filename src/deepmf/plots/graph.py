@@ -1,4 +1,4 @@
-"""Where the components of all layers and the links between them stand on paper.
+"""Positions of components and links in a drawing of the layers.
 
 Lengths are inches, from the lower left corner; layers and components count from 1 and from 0.
 """
@@ -32,7 +32,7 @@ Node = tuple[int, int]
 
 
 class Size(NamedTuple):
-    """Of a component's thumbnail."""
+    """Size of a component's thumbnail."""
 
     smallest: float
     """Width below which it cannot be read."""
@@ -47,7 +47,7 @@ class Size(NamedTuple):
 
 
 class Place(NamedTuple):
-    """Of a thumbnail: the middle of its lower edge."""
+    """Position of a thumbnail: the middle of its lower edge."""
 
     x: float
     y: float

@@ -29,7 +29,7 @@ _BRIGHTEST = 99.5
 """Percentile at which colors end: a few outliers would dim the rest."""
 
 _NEARLY = 1.05
-"""How far beyond that the largest value may lie for colors to end there instead."""
+"""Ratio of the largest value to that percentile up to which colors end at the largest value."""
 
 _OTHER = {
     "columns": "Here a column of W is a picture, not a row of codes: see plot_pictures.",
@@ -69,7 +69,7 @@ class Scale(NamedTuple):
     low: float
     high: float
     beyond: Literal["neither", "max", "both"] = "neither"
-    """Whether values lie past the ends."""
+    """Ends of the scale that values lie beyond."""
 
     @classmethod
     def of(

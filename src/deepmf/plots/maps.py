@@ -1,4 +1,4 @@
-"""Where each component is: fractions of pixels, or codes, as maps."""
+"""Maps of components: fractions of pixels, or codes."""
 
 from __future__ import annotations
 

@@ -112,7 +112,7 @@ class _Sheet(NamedTuple):
         return cls(columns, cell, (wide, tall), name, left, height)
 
     def box(self, k: int) -> Box:
-        """Where the k-th picture is."""
+        """Position of the k-th picture."""
         row, column = divmod(k, self.columns)
         wide, tall = self.picture
         left = self.left + column * self.cell

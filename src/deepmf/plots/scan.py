@@ -1,4 +1,4 @@
-"""What a scan of ranks and depths has measured."""
+"""Figures of a scan of ranks and depths."""
 
 from __future__ import annotations
 

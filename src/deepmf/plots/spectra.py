@@ -102,7 +102,7 @@ def plot_spectra(
 def _axis(
     layout: Layout, m: int, wavelengths: ArrayLike | None
 ) -> tuple[Array, str, list[str] | None]:
-    """Where the bands stand, in which unit, and their names where these are the ticks."""
+    """Positions of the bands, their unit, and their names if these are the ticks."""
     given, unit = wavelengths, "wavelength (nm)"
     ticks = layout.band_ticks() if given is None else None
     if given is None:

@@ -1,4 +1,4 @@
-"""What all pictures share: the library, sizes, colors and grids."""
+"""Style of all figures: sizes, colors and grids."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 ONE_COLUMN, TWO_COLUMNS, PAGE_HEIGHT = 3.5, 7.2, 8.8
-"""Of a journal's page, in inches."""
+"""Widths and height of a journal page, in inches."""
 
 SMALL, NORMAL, TITLE = 6.0, 7.0, 8.0
 """Sizes of text in points."""

@@ -33,7 +33,7 @@ _LINE = 0.125
 """Height of a word in inches."""
 
 _FAINT = 0.01
-"""Of a component's largest weight: bars below it cannot be seen."""
+"""Fraction of a component's largest weight below which a bar cannot be seen."""
 
 _POSITIVE, _NEGATIVE = "#9CCBE5", "#F2B28A"
 """Pale blue and orange, for black words upon them."""

@@ -24,7 +24,7 @@ _SWEEPS = 500
 _TOP_FEATURES = 15
 _TOP_SAMPLES = 5
 _FAINT = 0.01
-"""Of a component's largest feature: bars below it cannot be seen."""
+"""Fraction of a component's largest feature below which a bar cannot be seen."""
 _VISIBLE = (650, 550, 460)
 """Red, green and blue, in nm."""
 _FAR = 40
@@ -35,11 +35,11 @@ _COLOURS = [
     [rf"(?i)(?<![a-z0-9]){word}(?![a-z0-9])" for word in words]
     for words in (("red(?![ _-]*edge)", "green", "blue"), ("B04", "B03", "B02"))
 ]
-"""How bands of these colors are called: by the words, or as Sentinel-2 does."""
+"""Band names of red, green and blue: words, or as in Sentinel-2."""
 
 
 class Detail(NamedTuple):
-    """How much of the arrays the page keeps."""
+    """Level of detail of the arrays in the page."""
 
     block: int = 1
     """Pixels of a map, per side, that become one."""

@@ -83,7 +83,7 @@ def _filled(template: str, parts: dict[str, str]) -> str:
 
 
 def _hash(script: str, parts: dict[str, str]) -> str:
-    """What the page's policy knows its own script by: a browser runs no other."""
+    """Hash that admits the page's own script in its security policy."""
     digest = hashlib.sha256(_filled(script, parts).encode("utf-8")).digest()
     return f"sha256-{base64.b64encode(digest).decode()}"
 

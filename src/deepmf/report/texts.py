@@ -34,7 +34,7 @@ _COLUMNS = {
     "sweeps": "updates of all factors",
     "seconds": "of the fit, without the compilation of kernels; median over the seeds",
 }
-"""What the columns of a ranking mean, by their names without layer and unit."""
+"""Meanings of the columns of a ranking, by their names without layer and unit."""
 
 
 def explained(column: str) -> tuple[str, str] | None:
@@ -65,7 +65,7 @@ def model_name(f: Factorization) -> str:
 
 
 def summary(f: Factorization) -> str:
-    """What was factored into what, by which model, and why it stopped: one sentence."""
+    """One sentence on a fit: the data, the ranks, the model and the reason it stopped."""
     m, n = len(f.W[0]), f.H[0].shape[1]
     ranks = " > ".join(str(r) for r in f.ranks)
     parts = "component" if f.ranks == [1] else "components"

@@ -139,5 +139,5 @@ def _ranked(entries: list[Entry]) -> list[Entry]:
 
 
 def _or_last(value: float) -> float:
-    """What is no number, of a fit that diverged, comes last."""
+    """Sort key that puts NaN, from a fit that diverged, last."""
     return float(value) if np.isfinite(value) else np.inf

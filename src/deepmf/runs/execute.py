@@ -35,7 +35,7 @@ from deepmf.runs.scaling import measured, scaled
 
 _OF_PROBLEM = inspect.signature(build_problem).parameters
 _UNLIKE = 100
-"""How many times as large as known components the data may be before it looks like a mistake."""
+"""Ratio of the data to known components above which their units seem to differ."""
 
 _VERSIONS = ("deepmf", "numpy", "scipy", "scikit-learn", "numba")
 
@@ -168,7 +168,7 @@ def truth_by_layer(data: Dataset, ranks: Sequence[int]) -> dict[int, Truth]:
 
 
 def unused(data: Dataset, truth: Mapping[int, Truth], ranks: Sequence[int]) -> list[str]:
-    """What to say of true components that no layer is compared with."""
+    """Warning about true components that no layer is compared with."""
     used = [known.W for known in truth.values()]
     return [
         f"No layer of {', '.join(map(str, ranks))} is compared with the truth of {len(names)} "

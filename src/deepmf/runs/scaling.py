@@ -77,7 +77,7 @@ def _counts(X: Any, how: str) -> Any:
 
 
 def _sums(X: Any) -> Array:
-    """Of the columns, over what is observed of them."""
+    """Sums of the columns over their observed entries."""
     thin = sparse.issparse(X)
     sums = X.sum(axis=0) if thin else np.nansum(X, axis=0)
     return np.asarray(sums, dtype=np.float64).ravel()

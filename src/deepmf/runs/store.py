@@ -72,7 +72,7 @@ def check_run(folder: Path) -> None:
 
 
 def load_run(folder: Path) -> Run:
-    """What `save_run` wrote."""
+    """Read a run that `save_run` wrote."""
     check_run(folder)
     f = Factorization.load(folder / "factors.npz")
     try:

@@ -1,4 +1,4 @@
-"""What a solver is."""
+"""The interface of solvers."""
 
 from __future__ import annotations
 

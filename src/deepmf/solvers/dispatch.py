@@ -1,4 +1,4 @@
-"""Which blocks go to the compiled kernels."""
+"""Choice between the compiled kernels and NumPy for a block."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far a gradient step may go."""
+"""Step sizes of gradient methods."""
 
 from __future__ import annotations
 

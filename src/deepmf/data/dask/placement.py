@@ -1,4 +1,4 @@
-"""Which worker gets which chunks of a Dask array, and which of them stay in its memory."""
+"""Assignment of a Dask array's chunks to workers, and to their memory."""
 
 from __future__ import annotations
 

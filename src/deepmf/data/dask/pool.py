@@ -43,7 +43,7 @@ _WAIT = 30.0
 """Seconds to wait for a first worker, and for the scheduler to notice one that does not answer."""
 
 _LOSSES = 3
-"""How often a block's worker may be lost before it is taken for the block's own doing."""
+"""Lost workers of one block after which the block itself is held to be the cause."""
 
 
 @dataclass
@@ -63,7 +63,7 @@ class Gone(Exception):
 
 
 _BROKEN = (Gone, OSError, RuntimeError, KeyError, CancelledError)
-"""What asking a worker raises when it is lost; errors of its work come back as `Failed`."""
+"""Exceptions that mean a lost worker; errors of its work come back as `Failed`."""
 
 
 class Crew:
@@ -116,7 +116,7 @@ class Crew:
         return self._asked(lambda: [m.actor.tree(method, packed) for m in self._members[:_FAN]])
 
     def each(self, method: str, args: Callable[[list[int]], tuple[Any, ...] | None]) -> Any:
-        """The same with arguments of its own for each share, from its blocks; ``None``: not asked.
+        """Ask each share, with arguments made from its blocks; ``None``: it is not asked.
 
         Results are added, or put side by side by block.
         """
@@ -222,7 +222,7 @@ class Crew:
     # --- who is there ------------------------------------------------------------------------
 
     def _workers(self) -> dict[str, Any]:
-        """What the scheduler knows of each worker; waits a while for the first."""
+        """The scheduler's record of each worker; waits a while for the first."""
         deadline = time.monotonic() + _WAIT
         while not (info := self._listed()):
             if time.monotonic() > deadline:
@@ -323,7 +323,7 @@ class Crew:
         return slice(self.ends[block] - self.X.chunks[1][block], self.ends[block])
 
     def joined(self, pieces: dict[int, NDArray]) -> NDArray:
-        """What blocks sent, side by side in their order."""
+        """Results of blocks, side by side in their order."""
         return np.concatenate([pieces[j] for j in sorted(pieces)], axis=-1)
 
     def codes(self, rank: int) -> Any:

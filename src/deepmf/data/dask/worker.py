@@ -1,4 +1,4 @@
-"""What one worker of a cluster holds: some blocks of columns of X, and their codes."""
+"""Blocks of columns of X and their codes, as one worker of a cluster holds them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from deepmf.data.validation import in_memory
 from deepmf.solvers import FastProjectedGradient, Solver
 
 _CODE_ITER, _CODE_TOL = 5_000, 1e-6
-"""How hard codes are sought that replace lost ones: beyond what the lost ones could have been."""
+"""Limits for recomputing lost codes: tight enough that the objective cannot rise."""
 
 _MAJORIZED = 20
 """Rounds of this under a regularizer, each from its majorizer at the last round's codes."""
@@ -36,22 +36,22 @@ _STRIP = 4096
 """Columns brought back from a device together."""
 
 Members = dict[int, NDArray[np.bool_]] | None
-"""Which columns of each block; ``None``: all."""
+"""Selected columns of each block; ``None``: all."""
 
 _shares: WeakValueDictionary[str, Share] = WeakValueDictionary()
-"""Those of this process, so that tasks find what is on their worker without sending it."""
+"""Shares in this process, so that tasks find them without sending them."""
 
 
 @dataclass(frozen=True)
 class Kind:
-    """How a worker treats its blocks."""
+    """Options of a worker."""
 
     threads: int
-    """Of the worker."""
+    """Number of threads."""
     alone: bool
     """Whether the worker has a process of its own."""
     device: Any = None
-    """Where PyTorch works on them; ``None``: NumPy does."""
+    """The PyTorch device that blocks are processed on; ``None``: NumPy."""
     width: int | None = None
     """Columns in a panel."""
 

@@ -23,7 +23,7 @@ _PART, _STEP = 1 << 17, 32
 """Entries of X whose residuals are formed together, a megabyte; columns are a multiple of this."""
 
 _ROUNDS, _SETTLED = 1000, 1e-10
-"""How often codes that are tied together are filled and improved, and when that is enough."""
+"""Limits of the rounds of filling and improving codes that are tied together."""
 
 
 class WeightedPanels(DensePanels):

@@ -53,6 +53,14 @@ class Refusing:
             raise self.error("no locator available")
 
 
+def test_this_version_of_numba_compiles_them():
+    """They use private parts of Numba, whose tested range is in pyproject.toml."""
+    kernels = load_kernels()
+    assert kernels is not None
+    M = np.array([[0.2, 2.0], [0.1, -1.0]])
+    np.testing.assert_allclose(kernels.grouped_sparse(M, 0.0, True, 10, 1e-30), np.maximum(M, 0))
+
+
 def test_without_compilation_nothing_is_said(monkeypatch):
     monkeypatch.setattr("numba.config.DISABLE_JIT", 1)
     assert load_kernels() is None

@@ -177,10 +177,10 @@ def test_sums_along_a_tree(many, X, monkeypatch, fan):
 
 def test_everyone_is_asked_once(many, X, monkeypatch):
     """The tree is one: counts of blocks add up to their number."""
-    monkeypatch.setattr(worker.Share, "begin_free", lambda self, coding: len(self._parts))
+    monkeypatch.setattr(worker.ColumnStore, "begin_free", lambda self, coding: len(self._parts))
     for fan in (1, 2, 3, 7, 10):
         monkeypatch.setattr(pool, "_FAN", fan)
-        c = pool.Crew(da.from_array(X, chunks=(12, 50)), np.dtype(float))
+        c = pool.WorkerPool(da.from_array(X, chunks=(12, 50)), np.dtype(float))
         assert len(c._members) == 7
         assert c.sum("begin_free", None) == 14
 

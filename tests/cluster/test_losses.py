@@ -176,7 +176,9 @@ def test_codes_built_anew_are_optimal(X):
     rng = np.random.default_rng(1)
     W = rng.random((12, 4))
     coding = Coding.of(W, CappedSimplex())
-    s = worker.Share("x", {0: X[:, :300], 1: X[:, 300:]}, {}, worker.Kind(1, False), coding)
+    s = worker.ColumnStore(
+        "x", {0: X[:, :300], 1: X[:, 300:]}, {}, worker.WorkerOptions(1, False), coding
+    )
 
     def value(H):
         return 0.5 * np.sum(H * (coding.A @ H)) - np.sum((W.T @ X) * H)
@@ -192,7 +194,7 @@ def test_an_update_that_is_asked_for_again_is_not_done_again(X):
     """So that what is taken back is the update as a whole."""
     W = np.random.default_rng(1).random((12, 4))
     coding = Coding.of(W, Nonnegative())
-    s = worker.Share("x", {0: X}, {}, worker.Kind(1, False))
+    s = worker.ColumnStore("x", {0: X}, {}, worker.WorkerOptions(1, False))
     s.begin(coding)
     before = s.codes()[0].copy()
     ahead = replace(coding, ahead=0.5)
@@ -209,10 +211,12 @@ def test_new_codes_are_sought_again_after_a_step_back(X):
     """They are optimal for whatever basis the next sweep has, so that it cannot fail for ever."""
     rng = np.random.default_rng(1)
     codings = [Coding.of(W, Nonnegative(), ahead=0.5) for W in rng.random((3, 12, 4))]
-    s = worker.Share("x", {0: X}, {}, worker.Kind(1, False), codings[0])
+    s = worker.ColumnStore("x", {0: X}, {}, worker.WorkerOptions(1, False), codings[0])
     for number, coding in enumerate(codings[1:], start=1):
         s.update(number, coding, FastProjectedGradient(), 1, 0.0)
-        best = worker.Share("y", {0: X}, {}, worker.Kind(1, False), coding).codes()[0]
+        best = worker.ColumnStore("y", {0: X}, {}, worker.WorkerOptions(1, False), coding).codes()[
+            0
+        ]
         np.testing.assert_allclose(s.codes()[0], best, atol=1e-4)
         s.undo()
 

@@ -10,7 +10,7 @@ import pytest
 from deepmf import FastProjectedGradient, Nonnegative, factorize
 from deepmf._utils.threads import thread_count
 from deepmf.data.dask import placement, pool, worker
-from deepmf.data.dask.recompute import RereadPanels
+from deepmf.data.dask.recompute import RecomputedPanels
 from deepmf.data.in_memory import Dense
 from deepmf.data.panels import Coding
 from deepmf.data.validation import as_matrix
@@ -43,7 +43,7 @@ def test_a_worker_uses_its_own_threads(X):
     from threadpoolctl import threadpool_info
 
     for threads in (1, 2):
-        s = worker.Share("x", {0: X}, {}, worker.Kind(threads, alone=True))
+        s = worker.ColumnStore("x", {0: X}, {}, worker.WorkerOptions(threads, alone=True))
         with s._threads():
             assert thread_count() == threads
             blas = [lib for lib in threadpool_info() if lib["user_api"] == "blas"]
@@ -64,7 +64,7 @@ def test_what_came_in_a_message_is_aligned(X):
     """Else Numba compiles once more, and BLAS sums in another order."""
     off = np.frombuffer(b"." + X.tobytes(), offset=1).reshape(X.shape)
     assert not off.flags.aligned
-    s = worker.Share("x", {0: off}, {}, worker.Kind(1, alone=False))
+    s = worker.ColumnStore("x", {0: off}, {}, worker.WorkerOptions(1, alone=False))
     block = s._readers[0]().numpy()
     assert block.flags.aligned
     np.testing.assert_array_equal(block, X)
@@ -104,14 +104,14 @@ def test_nothing_of_them_stays(X):
     recipes = {j: cloudpickle.dumps(({"key": (_indirect, j)}, "key")) for j in (0, 1)}
     _reader.append(read)
     try:
-        s = worker.Share("x", {}, recipes, worker.Kind(1, False))
+        s = worker.ColumnStore("x", {}, recipes, worker.WorkerOptions(1, False))
         assert sorted(reads) == [0, 1]
         W = np.random.default_rng(0).random((12, 4))
         coding = Coding.of(W, Nonnegative())
         s.begin(coding)
         sums = s.update(1, coding, FastProjectedGradient(), 10, 0.01)
         assert len(reads) == 6
-        assert all(isinstance(part, RereadPanels) for part in s._parts.values())
+        assert all(isinstance(part, RecomputedPanels) for part in s._parts.values())
         H = np.hstack(list(s.codes().values()))
         np.testing.assert_allclose(sums[0], X @ H.T)
         np.testing.assert_allclose(s.residuals2([W]), np.linalg.norm(X - W @ H) ** 2)

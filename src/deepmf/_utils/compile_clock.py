@@ -1,4 +1,4 @@
-"""Numba's compilation, once per machine: seen while it lasts, and no part of a fit's time."""
+"""Reports JIT compilation and excludes it from fit timings."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 
 class _Watch:
-    """Counts the seconds in which something is compiled, and says when that begins."""
+    """Counter of the seconds of compilation, with callbacks for its start."""
 
     def __init__(self) -> None:
         self.seconds = 0.0
@@ -19,7 +19,7 @@ class _Watch:
         self._since = 0.0
 
     def begin(self) -> None:
-        """One kernel more, which may be part of another, or of another thread."""
+        """Count a kernel that starts to compile, perhaps inside another or in another thread."""
         self._depth += 1
         if self._depth == 1:
             self._since = time.perf_counter()
@@ -27,7 +27,7 @@ class _Watch:
                 tell()
 
     def end(self) -> None:
-        """One kernel less."""
+        """Count a kernel that is compiled."""
         self._depth -= 1
         if self._depth == 0:
             self.seconds += time.perf_counter() - self._since
@@ -35,19 +35,19 @@ class _Watch:
 
 @cache
 def _watch() -> _Watch:
-    """The one of this process; what Numba's cache has is loaded without an event."""
+    """The counter of this process; Numba loads cached kernels without an event."""
     from numba.core.event import Listener, register
 
     watch = _Watch()
 
-    class Ears(Listener):
+    class Events(Listener):
         def on_start(self, event: Any) -> None:
             watch.begin()
 
         def on_end(self, event: Any) -> None:
             watch.end()
 
-    register("numba:compile", Ears())
+    register("numba:compile", Events())
     return watch
 
 
@@ -57,7 +57,7 @@ def clock() -> float:
 
 
 @contextmanager
-def told(tell: Callable[[], None]) -> Iterator[None]:
+def on_compile(tell: Callable[[], None]) -> Iterator[None]:
     """Call ``tell`` whenever kernels begin to be compiled."""
     _watch().tell.append(tell)
     try:

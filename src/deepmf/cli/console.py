@@ -42,14 +42,14 @@ def note(text: str) -> None:
 
 
 def stop(message: str) -> NoReturn:
-    """One sentence to standard error, exit code 2."""
+    """Print an error message on standard error and exit with code 2."""
     note(message)
     raise typer.Exit(2)
 
 
 @contextmanager
 def sentences() -> Iterator[None]:
-    """A user's mistake is one sentence and exit code 2; Ctrl-C is exit code 130.
+    """Turn errors of the user into one line and exit code 2, and Ctrl-C into exit code 130.
 
     Warnings are remarks, without the place in the code they come from.
     """
@@ -114,7 +114,7 @@ def printable(text: str) -> str:
 
 
 def progress_bar(what: str, quiet: bool = False) -> Callable[[Iterable[Any], int], Iterator[Any]]:
-    """Wraps an iterable in a bar on standard error; silent where that is no terminal."""
+    """Progress bar for an iterable on standard error; silent if that is not a terminal."""
 
     def show(items: Iterable[Any], total: int) -> Iterator[Any]:
         columns = (TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
@@ -127,7 +127,7 @@ def progress_bar(what: str, quiet: bool = False) -> Callable[[Iterable[Any], int
 @contextmanager
 def sweep_bar(total: int, quiet: bool = False) -> Iterator[Callable[[Sweeps], None]]:
     """A bar of sweeps with the current objective, as a callback for a fit."""
-    from deepmf._utils.compile_clock import told
+    from deepmf._utils.compile_clock import on_compile
 
     columns = (
         TextColumn("{task.description}"),
@@ -143,7 +143,7 @@ def sweep_bar(total: int, quiet: bool = False) -> Iterator[Callable[[Sweeps], No
             said = f"{p.objective:.6g}"
             bar.update(task, completed=p.sweep, objective=said, description="sweeps")
 
-        with told(lambda: bar.update(task, description="compiling, once per machine ...")):
+        with on_compile(lambda: bar.update(task, description="compiling, once per machine ...")):
             yield update
 
 

@@ -35,7 +35,7 @@ def demo(out: Out = Path("demo"), overwrite: Overwrite = False) -> None:
     summary and the page that compares all four.
     """
     with sentences():
-        from deepmf._utils.compile_clock import told
+        from deepmf._utils.compile_clock import on_compile
         from deepmf.paper.models import DEEP
         from deepmf.runs.compare import compare
         from deepmf.runs.config import Config
@@ -51,7 +51,7 @@ def demo(out: Out = Path("demo"), overwrite: Overwrite = False) -> None:
         say("A simulated village, 120 bands x 4096 pixels, fitted by four models:")
         scene = Config("dataset:simulated", fit=_FIT)
         settings = {label: scene.updated(model=model) for label, model in DEEP.items()}
-        with told(cache(_say_compiling)):  # once, however many kernels there are
+        with on_compile(cache(_say_compiling)):  # once, however many kernels there are
             entries = compare(settings, jobs=1, progress=line_by_line)
         with new_folder(out, overwrite) as folder:
             write_comparison(folder, entries, "model", _TITLE)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from deepmf._utils.warnings import warn
 from deepmf.core.arrays import check_real
 from deepmf.data.dask.panels import ClusterPanels
-from deepmf.data.dask.pool import Crew
+from deepmf.data.dask.pool import WorkerPool
 from deepmf.data.matrix import Found, Matrix, Stats, working_dtype
 from deepmf.data.validation import refuse_not_finite
 
@@ -79,14 +79,14 @@ class DaskData(Matrix):
         return X.rechunk({0: -1})
 
     @cached_property
-    def crew(self) -> Crew:
+    def workers(self) -> WorkerPool:
         """The workers that hold X; they load it when this is first accessed."""
-        return Crew(self._columns, self.dtype, self.device)
+        return WorkerPool(self._columns, self.dtype, self.device)
 
     @cached_property
     def stats(self) -> Stats:
         """See `Matrix.stats`; an error message says which entries are not finite."""
-        found = self.crew.each("stats", lambda _: ())
+        found = self.workers.each("stats", lambda _: ())
         stats = Stats.joined(found[j] for j in sorted(found))
         if not math.isfinite(stats.total):
             refuse_not_finite(self, "X")
@@ -98,8 +98,8 @@ class DaskData(Matrix):
 
     def find(self, test: Callable[[NDArray], NDArray]) -> Found | None:
         """See `Matrix.find`: workers search their own blocks."""
-        found = self.crew.each("find", lambda _: (test, self.turned))
-        return self._first((self.crew.columns(j).start, found[j]) for j in sorted(found))
+        found = self.workers.each("find", lambda _: (test, self.turned))
+        return self._first((self.workers.columns(j).start, found[j]) for j in sorted(found))
 
     def numpy(self) -> NDArray:
         """See `Matrix.numpy`; refused where it cannot fit in this process."""
@@ -113,11 +113,11 @@ class DaskData(Matrix):
 
     def panels(self, width: int | None = None) -> ClusterPanels:
         """See `Matrix.panels`."""
-        norm2, crew = self.stats.norm2, self.crew
+        norm2, workers = self.stats.norm2, self.workers
         if width is not None:
-            crew.width = width
-            crew.sum("group", width)
-        return ClusterPanels(crew, norm2)
+            workers.width = width
+            workers.sum("group", width)
+        return ClusterPanels(workers, norm2)
 
     def by_columns(self, function: Callable[[NDArray], NDArray], rows: int | None = None) -> Any:
         """See `Matrix.by_columns`."""

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from deepmf.core.quadratic import Array
 from deepmf.core.state import DataSurrogates
-from deepmf.data.dask.pool import Crew
+from deepmf.data.dask.pool import WorkerPool
 from deepmf.data.panels.base import Coding, Panels, squared_answer
 from deepmf.data.panels.codes import Codes
 from deepmf.data.panels.svd import leading
@@ -24,8 +24,8 @@ Index = Sequence[int] | NDArray[np.intp]
 class RemoteCodes(Codes):
     """Codes that stay on the workers; as an array they are a Dask array."""
 
-    def __init__(self, crew: Crew) -> None:
-        self._crew = crew
+    def __init__(self, workers: WorkerPool) -> None:
+        self._workers = workers
         self._rank = 0
         self._found: Any = None
 
@@ -33,8 +33,8 @@ class RemoteCodes(Codes):
     def H(self) -> Any:
         """The codes, without rows before there are any."""
         if self._found is None:
-            empty = np.zeros((0, self._crew.X.shape[1]), self._crew.dtype)
-            self._found = self._crew.codes(self._rank) if self._rank else empty
+            empty = np.zeros((0, self._workers.X.shape[1]), self._workers.dtype)
+            self._found = self._workers.codes(self._rank) if self._rank else empty
         return self._found
 
     @property
@@ -47,12 +47,12 @@ class RemoteCodes(Codes):
 
     def set(self, H: Any) -> None:
         """See `Codes.set`."""
-        self._crew.set_codes(H)
+        self._workers.set_codes(H)
         self.changed(H.shape[0])
 
     def undo(self) -> None:
         """See `Codes.undo`."""
-        self._crew.sum("undo")
+        self._workers.sum("undo")
         self._found = None
 
 
@@ -64,21 +64,21 @@ class ClusterPanels(Panels):
     numbers for each column.
     """
 
-    def __init__(self, crew: Crew, norm2: float) -> None:
-        self._crew = crew
-        self.shape, self.dtype = crew.X.shape, crew.dtype
+    def __init__(self, workers: WorkerPool, norm2: float) -> None:
+        self._workers = workers
+        self.shape, self.dtype = workers.X.shape, workers.dtype
         self.norm2 = norm2
-        self.count = len(crew.ends)
+        self.count = len(workers.ends)
         self._updates = 0
 
     @cached_property
     def codes(self) -> RemoteCodes:
         """See `Panels.codes`."""
-        return RemoteCodes(self._crew)
+        return RemoteCodes(self._workers)
 
     def close(self) -> None:
         """See `Panels.close`."""
-        self._crew.close()
+        self._workers.close()
 
     # --- the fit -----------------------------------------------------------------------------
 
@@ -86,10 +86,10 @@ class ClusterPanels(Panels):
         """See `Panels.begin`."""
         self._expect(coding)
         if not positive:
-            self._crew.sum("begin", coding)
+            self._workers.sum("begin", coding)
             return
-        mean = self._crew.sum("begin_free", coding) / (coding.rank * self.shape[1])
-        self._crew.sum("raise_codes", 1e-2 * mean, coding.constraint)
+        mean = self._workers.sum("begin_free", coding) / (coding.rank * self.shape[1])
+        self._workers.sum("raise_codes", 1e-2 * mean, coding.constraint)
 
     def update(self, coding: Coding, solver: Solver, max_iter: int, tol: float) -> DataSurrogates:
         """See `Panels.update`; workers extrapolate their own codes.
@@ -100,7 +100,7 @@ class ClusterPanels(Panels):
         self._expect(coding)
         self._updates += 1
         args = (self._updates, coding, solver, max_iter, tol)
-        XHt, HHt, penalty = self._crew.sum("update", *args)
+        XHt, HHt, penalty = self._workers.sum("update", *args)
         # aligned, and our own
         return squared_answer(
             np.array(XHt), np.array(HHt), self.norm2, len(coding.terms), float(penalty)
@@ -112,64 +112,64 @@ class ClusterPanels(Panels):
 
     def _expect(self, coding: Coding) -> None:
         self.check_datafits(coding.terms)
-        self._crew.coding = coding
+        self._workers.coding = coding
         self.codes.changed(coding.rank)
 
     def residuals2(self, bases: Sequence[Array]) -> Array:
         """See `Panels.residuals2`."""
-        return np.asarray(self._crew.sum("residuals2", list(bases)))
+        return np.asarray(self._workers.sum("residuals2", list(bases)))
 
     # --- the starts --------------------------------------------------------------------------
 
     def column_norms2(self) -> Array:
         """See `Panels.column_norms2`."""
-        return self._crew.joined(self._crew.each("column_norms2", lambda _: ()))
+        return self._workers.joined(self._workers.each("column_norms2", lambda _: ()))
 
     def columns(self, index: Index) -> Array:
         """See `Panels.columns`."""
         local, place = self._split(index)
         if not local:
             return np.empty((self.shape[0], 0))
-        pieces = self._crew.each("columns", lambda blocks: _those(local, blocks))
-        return self._crew.joined(pieces)[:, place]
+        pieces = self._workers.each("columns", lambda blocks: _those(local, blocks))
+        return self._workers.joined(pieces)[:, place]
 
     def dot(self, G: Array, index: NDArray[np.intp] | None = None) -> Array:
         """See `Panels.dot`."""
         if index is None:
-            pieces = self._crew.each("dot", lambda blocks: (G, dict.fromkeys(blocks)))
-            return self._crew.joined(pieces)
+            pieces = self._workers.each("dot", lambda blocks: (G, dict.fromkeys(blocks)))
+            return self._workers.joined(pieces)
         local, place = self._split(index)
         if not local:
             return np.empty((G.shape[1], 0))
-        pieces = self._crew.each("dot", lambda blocks: _those(local, blocks, G))
-        return self._crew.joined(pieces)[:, place]
+        pieces = self._workers.each("dot", lambda blocks: _those(local, blocks, G))
+        return self._workers.joined(pieces)[:, place]
 
     def halves_norms2(self, G: Array) -> Array:
         """See `Panels.halves_norms2`: sums, so that nothing of n's size comes back."""
-        return np.asarray(self._crew.sum("halves_norms2", G))
+        return np.asarray(self._workers.sum("halves_norms2", G))
 
     def leading(self, k: int, members: NDArray[np.bool_] | None = None) -> tuple[Array, Array]:
         """See `Panels.leading`: from Gram matrices, or products with them, added over workers."""
-        crew = self._crew
+        workers = self._workers
 
         def masks(blocks: list[int], of: NDArray[np.bool_]) -> dict[int, NDArray[np.bool_]]:
-            return {j: of[crew.columns(j)] for j in blocks}
+            return {j: of[workers.columns(j)] for j in blocks}
 
         def added(method: str, *args: Any) -> Array:
             if members is None:
-                return np.asarray(crew.sum(method, *args, None))
-            return np.asarray(crew.each(method, lambda blocks: (*args, masks(blocks, members))))
+                return np.asarray(workers.sum(method, *args, None))
+            return np.asarray(workers.each(method, lambda blocks: (*args, masks(blocks, members))))
 
         return leading(self.shape[0], k, lambda: added("gram"), lambda v: added("gram_times", v))
 
     def _split(self, index: Index) -> tuple[dict[int, NDArray[np.intp]], NDArray[np.intp]]:
-        """Columns by block, counted from its first, and where the wanted ones then stand."""
+        """Columns by block, counted from its first, and the positions of the wanted ones."""
         wanted = np.asarray(index, dtype=np.intp)
         wanted = np.where(wanted < 0, wanted + self.shape[1], wanted)
-        blocks = np.searchsorted(self._crew.ends, wanted, side="right")
+        blocks = np.searchsorted(self._workers.ends, wanted, side="right")
         order = np.argsort(blocks, kind="stable")
         local = {
-            int(j): wanted[blocks == j] - self._crew.columns(int(j)).start
+            int(j): wanted[blocks == j] - self._workers.columns(int(j)).start
             for j in np.unique(blocks)
         }
         place = np.empty(len(wanted), dtype=np.intp)

@@ -1,4 +1,4 @@
-"""The workers of a Dask cluster as one: who holds which columns, how they are asked, who steps in.
+"""A pool of Dask workers: placement of columns, calls, and recovery of lost workers.
 
 Nothing here is imported unless X is a Dask array.
 """
@@ -22,10 +22,10 @@ from deepmf._utils.warnings import warn
 from deepmf.data.dask.client import connect, disconnect, memory_used
 from deepmf.data.dask.placement import Placement
 from deepmf.data.dask.worker import (
-    Elsewhere,
-    Failed,
-    Kind,
-    Share,
+    ColumnStore,
+    RemoteFailure,
+    WorkerOptions,
+    WrongWorkerError,
     codes_here,
     merged,
     set_codes_here,
@@ -33,11 +33,11 @@ from deepmf.data.dask.worker import (
 from deepmf.data.panels.base import Coding
 
 _FAN = 10
-"""Shares that are asked by one: up to so many the client asks itself, and a thousand are three
-levels. An answer costs the one who asked about a millisecond."""
+"""Largest number of workers that one caller asks: beyond it, calls go through a tree of workers.
+Each reply costs the caller about 1 ms."""
 
 _PATIENCE = 2.0
-"""Seconds between looks at whether everyone who was asked is still there."""
+"""Seconds between checks for lost workers during a call."""
 
 _WAIT = 30.0
 """Seconds to wait for a first worker, and for the scheduler to notice one that does not answer."""
@@ -47,27 +47,27 @@ _LOSSES = 3
 
 
 @dataclass
-class Member:
-    """A share, where it is, and the blocks that it has."""
+class WorkerRef:
+    """Reference to a worker's columns: its address and its blocks."""
 
     name: str
     address: str
     blocks: list[int]
     future: Any
     actor: Any = None
-    """The share itself, to be asked from here, once it is loaded."""
+    """The `ColumnStore` on the worker, once it is loaded."""
 
 
-class Gone(Exception):
+class LostWorkerError(Exception):
     """A worker that was asked is no longer there."""
 
 
-_BROKEN = (Gone, OSError, RuntimeError, KeyError, CancelledError)
-"""Exceptions that mean a lost worker; errors of its work come back as `Failed`."""
+_BROKEN = (LostWorkerError, OSError, RuntimeError, KeyError, CancelledError)
+"""Exceptions that mean a lost worker; errors of its work come back as `RemoteFailure`."""
 
 
-class Crew:
-    """X in blocks of columns over the workers of a cluster, each in one worker's `Share`.
+class WorkerPool:
+    """X in blocks of columns over the workers of a cluster, each in one worker's `ColumnStore`.
 
     Parameters
     ----------
@@ -88,7 +88,7 @@ class Crew:
         """H_1's problem: what codes blocks again that were lost."""
         self._losses: Counter[int] = Counter()
         self._linked = True
-        self._members: list[Member] = []
+        self._members: list[WorkerRef] = []
         self.client, self._cluster = connect()
         self._end = finalize(self, disconnect, self.client, self._cluster)  # where no one closes it
         try:
@@ -138,7 +138,7 @@ class Crew:
             total = answers[0]
             for other in answers[1:]:
                 total = merged(total, other)
-            if isinstance(total, Failed):
+            if isinstance(total, RemoteFailure):
                 raise total.error
             return total
 
@@ -148,7 +148,7 @@ class Crew:
                 return call.result(timeout=_PATIENCE)
             except TimeoutError:
                 if self._lost():
-                    raise Gone from None
+                    raise LostWorkerError from None
 
     def _link(self) -> None:
         """Tell every share whom to ask in turn: the i-th, those from 10 (i + 1) on."""
@@ -173,13 +173,13 @@ class Crew:
                     self._await([member.future], [member.address])
                     member.actor = member.future.result(timeout=_WAIT)
                     self._members.append(member)
-                except (Gone, TimeoutError):
+                except (LostWorkerError, TimeoutError):
                     blocks += member.blocks
                     self._count_losses(member.blocks)
         self._members.sort(key=lambda member: member.blocks)
         self._linked = False
 
-    def _submit(self, blocks: list[int]) -> list[Member]:
+    def _submit(self, blocks: list[int]) -> list[WorkerRef]:
         info = self._workers()
         used = memory_used(self.client)
         place = self._placement
@@ -193,18 +193,18 @@ class Crew:
             recipes = {j: place.recipe(j) for j in read}
             shared += sum(len(graph) for graph, _ in recipes.values())
             future = self.client.submit(
-                Share,
+                ColumnStore,
                 name,
                 dict(zip(held, parts)),
                 {j: _packed(recipe) for j, recipe in recipes.items()},
-                self._kind(address, info[address]),
+                self._options(address, info[address]),
                 self.coding,
                 actor=True,
                 pure=False,
                 key=name,
                 **where,
             )
-            shares.append(Member(name, address, mine, future))
+            shares.append(WorkerRef(name, address, mine, future))
         if shared > 2 * len(place.graph):
             warn(
                 "X does not fit in the workers' memory, so its chunks are computed in every sweep, "
@@ -213,11 +213,13 @@ class Crew:
             )
         return shares
 
-    def _kind(self, address: str, worker: dict[str, Any]) -> Kind:
+    def _options(self, address: str, worker: dict[str, Any]) -> WorkerOptions:
         device = self.device
         if device is None and worker.get("resources", {}).get("GPU"):
             device = "cuda"
-        return Kind(worker["nthreads"], not address.startswith("inproc"), device, self.width)
+        return WorkerOptions(
+            worker["nthreads"], not address.startswith("inproc"), device, self.width
+        )
 
     # --- who is there ------------------------------------------------------------------------
 
@@ -245,7 +247,7 @@ class Crew:
             f"{self.client.status}). Keep the Client open until the fit is done, and fit again."
         )
 
-    def _lost(self) -> list[Member]:
+    def _lost(self) -> list[WorkerRef]:
         there = self._listed()
         bad = ("error", "lost", "cancelled")
         return [m for m in self._members if m.address not in there or m.future.status in bad]
@@ -264,9 +266,9 @@ class Crew:
             except TimeoutError:
                 there = self._listed()
                 if not set(addresses) <= set(there):
-                    raise Gone from None
+                    raise LostWorkerError from None
             except CancelledError:
-                raise Gone from None
+                raise LostWorkerError from None
             paused = [a for a in addresses if there[a]["status"] == "paused"]
             if not paused:
                 working = time.monotonic()
@@ -281,9 +283,9 @@ class Crew:
         for future in futures:
             if future.status == "error":
                 error = future.exception()
-                raise Gone if isinstance(error, KilledWorker) else error
+                raise LostWorkerError if isinstance(error, KilledWorker) else error
             if future.status != "finished":
-                raise Gone
+                raise LostWorkerError
 
     def _replace(self, error: Exception) -> None:
         """Give the blocks of lost workers to others, which load and code them again."""
@@ -304,7 +306,7 @@ class Crew:
         warn(
             f"The cluster lost {', '.join(m.address for m in lost)} during the fit. "
             f"{len(blocks)} of {len(self.ends)} chunks of X are loaded and coded again on other "
-            f"workers, and the fit goes on."
+            f"workers, and the fit continues."
         )
         self._load(blocks)
 
@@ -371,7 +373,7 @@ class Crew:
                 }
                 self._await(list(futures.values()), [where[j].address for j in futures])
                 return futures
-            except (Gone, Elsewhere) as error:
+            except (LostWorkerError, WrongWorkerError) as error:
                 self._replace(error)
 
 

@@ -14,7 +14,7 @@ from deepmf.data.panels.base import Coding, Panels
 from deepmf.solvers.base import Solver
 
 
-class RereadPanels(Panels):
+class RecomputedPanels(Panels):
     """Panels that are made again for every pass; between passes only H_1 is kept.
 
     Parameters

@@ -19,7 +19,7 @@ from scipy import sparse
 from deepmf._utils.threads import limit_threads, single_blas
 from deepmf.constraints import Constraint, Unconstrained
 from deepmf.core.quadratic import Array
-from deepmf.data.dask.recompute import RereadPanels
+from deepmf.data.dask.recompute import RecomputedPanels
 from deepmf.data.matrix import Found, Matrix, Stats, as_numpy
 from deepmf.data.panels.base import Coding, Panels
 from deepmf.data.panels.columns import ColumnPanels
@@ -38,12 +38,12 @@ _STRIP = 4096
 Members = dict[int, NDArray[np.bool_]] | None
 """Selected columns of each block; ``None``: all."""
 
-_shares: WeakValueDictionary[str, Share] = WeakValueDictionary()
-"""Shares in this process, so that tasks find them without sending them."""
+_shares: WeakValueDictionary[str, ColumnStore] = WeakValueDictionary()
+"""Actors in this process, so that tasks find them without sending them."""
 
 
 @dataclass(frozen=True)
-class Kind:
+class WorkerOptions:
     """Options of a worker."""
 
     threads: int
@@ -57,27 +57,27 @@ class Kind:
 
 
 @dataclass(frozen=True)
-class Failed:
-    """An error of the work itself, which is told apart from one on the way to a worker."""
+class RemoteFailure:
+    """An error of the work itself, as opposed to one on the way to a worker."""
 
     error: Exception
 
 
-class Share:
-    """An actor: X's blocks and their codes stay here, and only small matrices come and go.
+class ColumnStore:
+    """Dask actor that holds blocks of X and their codes; only small matrices come and go.
 
-    Every method works on the share's own blocks, in their order. Results are numbers and arrays
-    that add up over shares, or dictionaries by the blocks' numbers.
+    Every method works on the actor's own blocks, in their order. Results are numbers and arrays
+    that add up over workers, or dictionaries by the blocks' numbers.
 
     Parameters
     ----------
     name : str
-        Of this share among all.
+        Identifies this actor among all.
     held : dict of matrices
         Blocks that stay in memory, by their numbers.
     recipes : dict of bytes
         Blocks that do not fit: a pickled task graph and its key, computed again for every pass.
-    kind : Kind
+    options : WorkerOptions
     coding : Coding, optional
         The problem that codes the blocks, where a share is built in the middle of a fit.
     """
@@ -87,11 +87,11 @@ class Share:
         name: str,
         held: dict[int, Any],
         recipes: dict[int, bytes],
-        kind: Kind,
+        options: WorkerOptions,
         coding: Coding | None = None,
     ) -> None:
         _shares[name] = self
-        self.kind = kind
+        self.options = options
         self._children: list[Any] = []
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="deepmf-share")
         self._readers: dict[int, Callable[[], Matrix]] = {
@@ -105,7 +105,7 @@ class Share:
         self._settling = False  # in the last update they were made as good as can be
         self._done: tuple[int, Any] = (0, None)  # the last update and its result
         with self._threads():
-            self.group(kind.width)
+            self.group(options.width)
             if coding is not None:
                 self.code(coding)
 
@@ -133,7 +133,7 @@ class Share:
             with self._threads():
                 return getattr(self, method)(*pickle.loads(packed))
         except Exception as error:
-            return Failed(error)
+            return RemoteFailure(error)
 
     @contextmanager
     def _threads(self) -> Iterator[None]:
@@ -141,22 +141,25 @@ class Share:
 
         Workers that share a process leave BLAS alone: its setting is the process's.
         """
-        with limit_threads(self.kind.threads), single_blas() if self.kind.alone else nullcontext():
+        with (
+            limit_threads(self.options.threads),
+            single_blas() if self.options.alone else nullcontext(),
+        ):
             yield
 
     # --- the blocks --------------------------------------------------------------------------
 
     def group(self, width: int | None) -> None:
-        """Make the panels, of so many columns each; the codes are lost."""
-        self.kind = replace(self.kind, width=width)
+        """Make panels of the given width; the codes are lost."""
+        self.options = replace(self.options, width=width)
         for j in sorted(self._readers):
             held = j in self._held
-            self._parts[j] = self._panels(j) if held else RereadPanels(partial(self._panels, j))
+            self._parts[j] = self._panels(j) if held else RecomputedPanels(partial(self._panels, j))
 
     def _panels(self, j: int) -> Panels:
         block = self._readers[j]()
         self._stats.setdefault(j, block.stats._replace(norms2=None))
-        panels: Panels = block.panels(self.kind.width)
+        panels: Panels = block.panels(self.options.width)
         return panels
 
     def _computed(self, graph: dict[Any, Any], key: Any) -> Matrix:
@@ -168,7 +171,7 @@ class Share:
         """A block as a matrix, on the worker's device if it has one."""
         A = in_memory(block)
         A = type(A)(_aligned(A.array))
-        return A if self.kind.device is None else A.on(self.kind.device)
+        return A if self.options.device is None else A.on(self.options.device)
 
     def stats(self) -> dict[int, Stats]:
         """Statistics of every block, without those of its columns."""
@@ -270,7 +273,7 @@ class Share:
         return sum((p.halves_norms2(G) for p in parts), np.zeros((2, G.shape[1])))
 
     def gram(self, members: Members) -> Array:
-        """X X', or of some columns."""
+        """X X' of all or some columns."""
         return sum((P @ P.T for P in self._strips(members)), np.zeros((self._rows, self._rows)))
 
     def gram_times(self, v: Array, members: Members) -> Array:
@@ -284,7 +287,7 @@ class Share:
     def _strips(self, members: Members) -> Iterator[Any]:
         """The columns of X, or some of them, a few at a time and of the data's kind."""
         for j, part in self._parts.items():
-            panels = part.opened() if isinstance(part, RereadPanels) else part
+            panels = part.opened() if isinstance(part, RecomputedPanels) else part
             mask = None if members is None else members[j]
             if isinstance(panels, ColumnPanels):
                 yield from panels._members(mask)
@@ -296,8 +299,8 @@ class Share:
 
 def merged(a: Any, b: Any) -> Any:
     """Results of two shares as one: added up, or put side by side; failure wins."""
-    if isinstance(a, Failed) or isinstance(b, Failed):
-        return a if isinstance(a, Failed) else b
+    if isinstance(a, RemoteFailure) or isinstance(b, RemoteFailure):
+        return a if isinstance(a, RemoteFailure) else b
     if isinstance(a, dict):
         return a | b
     if isinstance(a, tuple):
@@ -305,14 +308,14 @@ def merged(a: Any, b: Any) -> Any:
     return None if a is None else a + b
 
 
-class Elsewhere(RuntimeError):
+class WrongWorkerError(RuntimeError):
     """A task came to a worker that does not have the share it needs."""
 
 
 def codes_here(name: str, block: int) -> Array:
     """A task on a share's worker: the codes of one block, without a copy."""
     if name not in _shares:
-        raise Elsewhere(
+        raise WrongWorkerError(
             "The worker that held these codes was lost, and they with it. The factorization f has "
             "all it needs to code X again: f.encode(X). Of several starts, fit from the best again."
         )

@@ -439,7 +439,7 @@ class Factorization:
     ) -> str:
         """The hierarchy as text: each component below the one that has its largest share.
 
-        The last layer stands at the left edge. In brackets is the share, see `links`; what else of
+        The last layer is at the left edge. In brackets is the share, see `links`; what else of
         a component belongs to others is not shown.
 
         Parameters
@@ -495,7 +495,7 @@ class Factorization:
         )
 
     def _lifts(self, layer: int) -> list[Array]:
-        """H_2, ..., H_l as NumPy's arrays."""
+        """H_2, ..., H_l as NumPy arrays."""
         return [as_numpy(M) for M in self.H[1 : self._index(layer) + 1]]
 
     def _index(self, layer: int) -> int:

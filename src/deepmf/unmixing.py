@@ -61,7 +61,7 @@ def mixture(W: Array, A: Array, totals: ArrayLike | None = None) -> Mixture | No
     Returns
     -------
     Mixture or None
-        None where a factor has entries that are negative or not finite: that is no mixture.
+        None where a factor has entries that are negative or not finite, which cannot be a mixture.
     """
     if not all(np.isfinite(M).all() and (M >= 0).all() for M in (W, A)):
         return None

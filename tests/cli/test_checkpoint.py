@@ -67,7 +67,7 @@ def test_interrupted_run_is_whole_and_goes_on(cube, tmp_path, number):
     _, said = running.communicate(timeout=60)
     assert running.returncode == 128 + number, said
     assert said.count("\n") == 1, said
-    assert "the same command with --overwrite goes on from" in said
+    assert "the same command with --overwrite resumes from" in said
     summary = json.loads((out / "summary.json").read_text())
     assert summary["stop_reason"] == "interrupted"
     assert saved.exists()

@@ -254,7 +254,7 @@ def test_spectral_library(tmp_path):
     data = read(tmp_path / "components-layer-1.sli")
     np.testing.assert_allclose(data.X, spectra[0], rtol=1e-6)
     assert data.layout.samples.tolist() == ["soil", "tree old", "water"]
-    with pytest.raises(UnreadableError, match="is an ENVI picture"):
+    with pytest.raises(UnreadableError, match="is an ENVI image"):
         read_library(path)
 
 

@@ -104,7 +104,7 @@ def test_maps_are_fractions_or_codes(scene, of_scene):
         np.testing.assert_allclose(values(ax.images[0]), scene.image(of_scene.codes(2)[k]))
 
 
-def test_colour_bars_are_as_tall_as_their_maps(of_scene):
+def test_color_bars_are_as_tall_as_their_maps(of_scene):
     fig = plot_maps(of_scene, 1)
     fig.savefig(io.BytesIO(), dpi=100)
     for ax in shown(fig):
@@ -128,7 +128,7 @@ def test_spectra_are_in_the_units_of_the_data(scene, of_scene):
     assert 0.3 < largest / scene.X.max() < 1.2
 
 
-def test_no_data_is_grey(holed):
+def test_no_data_is_gray(holed):
     _, f = holed
     image = shown(plot_maps(f, 1))[0].images[0]
     np.testing.assert_array_equal(np.isnan(values(image)), ~f.layout.valid)

@@ -213,7 +213,7 @@ def test_bands_by_name(scene):
         (["blue", "green", "infrared", "rededge", "red-edge"], None),
     ],
 )
-def test_colours_by_name(names, bands):
+def test_colors_by_name(names, bands):
     found = _visible(Layout(image_shape=(2, 2), features=np.array(names)))
     assert (None if found is None else found[0]) == bands
 

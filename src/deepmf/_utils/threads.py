@@ -1,4 +1,4 @@
-"""Threads for compiled code that lets go of Python's lock."""
+"""Threads for code that releases the global interpreter lock."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def thread_count() -> int:
 
 @contextmanager
 def limit_threads(count: int) -> Iterator[None]:
-    """Use at most so many threads inside, for work that this thread hands out."""
+    """Use at most N threads inside, for work that this thread starts."""
     before = _limit.set(count)
     try:
         yield

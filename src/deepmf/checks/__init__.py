@@ -1,6 +1,6 @@
 """Does a class of your own keep its promises? One function for each kind of thing one can add.
 
-Each raises an `AssertionError` whose sentence says which promise is broken, and returns nothing
+Each raises an `AssertionError` that says which promise is broken, and returns nothing
 where all are kept. deepmf's own parts pass the same checks in its tests.
 """
 

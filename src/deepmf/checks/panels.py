@@ -1,4 +1,4 @@
-"""A kind of data does what the same numbers in an array do."""
+"""Conformance check of a kind of data against the same numbers in an array."""
 
 from __future__ import annotations
 

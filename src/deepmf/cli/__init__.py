@@ -20,5 +20,5 @@ def main() -> None:
 
 
 def end(number: int, frame: object) -> NoReturn:
-    """Leave by way of every ``finally``, so that nothing half-written stays."""
+    """Exit through every ``finally``, so that no partial file remains."""
     sys.exit(128 + number)

@@ -1,4 +1,4 @@
-"""``deepmf apply``: other data in the terms of a run."""
+"""``deepmf apply``: codes of other data under the components of a run."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ CheckpointFile = Annotated[
     typer.Option(
         "--checkpoint",
         metavar="FILE",
-        help="From which the same command goes on; default OUT.checkpoint; none: without.",
+        help="File to resume from with the same command; default OUT.checkpoint; none: no file.",
         rich_help_panel=STOPPING,
         show_default=False,
     ),
@@ -70,7 +70,7 @@ def fit(
     checkpoint: CheckpointFile = None,
     checkpoint_every: Every = None,
 ) -> None:
-    """Factor the data in a file into layers, and leave factors, tables, maps and a report.
+    """Factor the data in a file into layers, and write factors, tables, maps and a report.
 
     For example:
 
@@ -80,8 +80,8 @@ def fit(
 
     deepmf fit --config urban/config.toml -o again/    (the same run once more)
 
-    A run that was killed goes on where it was if the same command is given again. Ctrl-C ends it
-    after the sweep under way, with results so far; with --overwrite the same command then goes on.
+    A run that was killed resumes if the same command is given again. Ctrl-C ends it
+    after the current sweep, with results so far; with --overwrite the same command resumes it.
     """
     with sentences():
         from deepmf.report import write_report
@@ -113,7 +113,7 @@ def fit(
         if file is not None and not goes_on:
             file.remove()
         if reason == "interrupted":
-            way = f"; the same command with --overwrite goes on from {file.path}" if file else ""
+            way = f"; the same command with --overwrite resumes from {file.path}" if file else ""
             note(f"interrupted after {run.f.n_iter} sweeps; results so far are in {out}{way}.")
             raise typer.Exit(128 + (came or [signal.SIGINT])[0])
         if quiet:

@@ -23,7 +23,7 @@ def info(
     given: dict[str, Any],
     path: Annotated[str, typer.Argument(help="A data file, dataset:NAME, or a run's folder.")],
 ) -> None:
-    """Say what a file holds and how deepmf would read it, or how a run went."""
+    """Describe a file and how deepmf would read it, or the outcome of a run."""
     with sentences():
         from deepmf.io import format_of, read, variables
         from deepmf.runs.config import Config

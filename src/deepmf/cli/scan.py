@@ -62,7 +62,7 @@ def scan(
 
     Each candidate is fitted with a tenth of the entries held out, several times, and from several
     random starts to all of them. Of sparse data (counts of words or genes), which stay sparse, a
-    tenth of the samples is held out, and part of a sample's features is told from the others.
+    tenth of the samples is held out, and part of a sample's features is predicted from the others.
 
     The folder has the choice in words and the numbers (summary.md), the numbers alone (scan.csv,
     scan.json) and a figure (scan.png, scan.pdf).

@@ -257,7 +257,7 @@ def _ticks(da: xarray.DataArray, dim: Any) -> list[str]:
 
 
 def _dates(coord: xarray.DataArray) -> list[str]:
-    """Dates as text, as short as they can be told apart; numbers where they are no dates."""
+    """Dates as the shortest text that distinguishes them; other values as numbers."""
     xr = need("xarray", "cubes", "Reading dates")
     try:
         values = xr.decode_cf(coord.to_dataset(name="dates").reset_coords(drop=True))

@@ -20,7 +20,7 @@ class Truth(NamedTuple):
     W: Array
     names: Sequence[str]
     note: str = ""
-    """A sentence on what was done to make them fit the data."""
+    """Note on what was done to make them fit the data."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)

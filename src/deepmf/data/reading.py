@@ -62,7 +62,7 @@ class Reading:
     gaps: bool | None = None
 
     def __post_init__(self) -> None:
-        """Refuse answers that are none."""
+        """Refuse invalid choices."""
         for part, allowed in _ANSWERS.items():
             if getattr(self, part) not in (None, *allowed):
                 given = getattr(self, part)

@@ -32,7 +32,7 @@ class WeightedBlock(NamedTuple):
 
     @property
     def known(self) -> NDArray:
-        """X, zero where it is missing."""
+        """X with zeros for missing entries."""
         missing = np.isnan(self.X) if self.weights is None else self.weights == 0
         return np.where(missing, self.X.dtype.type(0), self.X)
 

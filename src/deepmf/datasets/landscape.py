@@ -89,7 +89,7 @@ def _pave(labels: Labels, road: Labels, street: Labels) -> None:
 
 
 def _build_houses(labels: Labels, road: Labels, street: Labels, rng: np.random.Generator) -> None:
-    """Rows of roofs on both sides of both roads; each stands on a plot of grass."""
+    """Rows of roofs on both sides of both roads, each on a plot of grass."""
     unit = max(4 * _FINE, int(0.055 * min(labels.shape)))  # a house's side
     gap = _half_width(labels) + unit // 3
     for line, grid in ((road, labels), (street, labels.T)):

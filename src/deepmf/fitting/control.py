@@ -59,7 +59,7 @@ class Control:
     def reason(
         self, rows: Sequence[Progress], fit_term: float, consistent: bool, taken: bool
     ) -> str | None:
-        """Why to stop after the last sweep; None: go on.
+        """Reason to stop after the last sweep; None: continue.
 
         Parameters
         ----------

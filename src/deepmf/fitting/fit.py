@@ -55,7 +55,7 @@ class Stage:
     calibration: Calibration
     rows: list[Progress] = field(default_factory=list)
     reason: str | None = None
-    """Why it ended; None while it goes on."""
+    """Reason of the end; None while the fit runs."""
 
 
 @dataclass(eq=False)
@@ -93,7 +93,7 @@ class Place(NamedTuple):
 
 @dataclass(eq=False)
 class Moment:
-    """Everything that decides how a fit goes on from between two sweeps."""
+    """State of a fit between two sweeps: all that the rest of the fit depends on."""
 
     state: State = field(default_factory=State)
     sizes: list[float] = field(default_factory=list)

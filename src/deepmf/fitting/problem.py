@@ -177,7 +177,7 @@ def problem_from_spec(spec: dict[str, Any], custom: Sequence[type[Parametrized]]
 
 
 def check_hierarchy(given: Any) -> Literal["components", "codes"]:
-    """``"components"`` or ``"codes"``."""
+    """The direction of depth, checked: ``"components"`` or ``"codes"``."""
     if given not in ("components", "codes"):
         raise SettingError(
             f"{setting('hierarchy')} must be 'components' (each layer factors the components "
@@ -216,7 +216,7 @@ def _warn_if_increasing(sizes: list[int]) -> None:
 
 
 def _warn_if_overcomplete(layers: Sequence[Layer], m: int, n: int) -> None:
-    """Say that a rank is too large to mean something, unless the settings give it a meaning."""
+    """Warn of a first rank above min(m, n), unless a penalty or constraint gives it a meaning."""
     free = all(
         isinstance(layer.constraint_W, Nonnegative | Unconstrained | Simplex)
         and isinstance(layer.constraint_H, Nonnegative | Unconstrained)
@@ -226,8 +226,8 @@ def _warn_if_overcomplete(layers: Sequence[Layer], m: int, n: int) -> None:
     if layers[0].rank > min(m, n) and free:
         warn(
             f"The first rank, {layers[0].rank}, exceeds min(m, n) = {min(m, n)} of X with {m} "
-            f"features and {n} samples: so many components can copy X and tell nothing of it. Take "
-            f"fewer, or a penalty or constraint that keeps them from it."
+            f"features and {n} samples: a model of this rank can reproduce X exactly, so its "
+            f"components mean nothing. Take fewer, or a penalty or constraint that prevents it."
         )
 
 

@@ -51,11 +51,11 @@ SETTINGS = {
     "regularizer_W": "regularizer",
     "regularizer_H": "regularizer",
 }
-"""Arguments of a fit that names stand for, and the kind of each."""
+"""Arguments of a fit that accept names, and the kind of each."""
 
 
 class UnknownNameError(SettingError):
-    """A name that stands for nothing here."""
+    """An unknown name."""
 
 
 def known(kind: str, custom: Sequence[type[Parametrized]] = ()) -> dict[str, type[Parametrized]]:

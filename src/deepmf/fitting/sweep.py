@@ -104,7 +104,7 @@ class Sweep:
         return measure(self.panels, self.state, self.model.terms)
 
     def fit_term(self, errors: Errors) -> float:
-        """The loss alone."""
+        """The loss without penalties."""
         return float(np.dot([t.weight for t in self.model.terms], errors.terms))
 
     def objective(self, errors: Errors) -> float:

@@ -90,7 +90,7 @@ class GeoTiff(Format):
 
 @contextmanager
 def _quiet(rasterio: Any) -> Iterator[None]:
-    """Without the warning that a picture has no place on Earth, which is no fault."""
+    """Silence the warning about an image without georeference."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", rasterio.errors.NotGeoreferencedWarning)
         yield

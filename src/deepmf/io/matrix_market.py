@@ -1,4 +1,4 @@
-"""Matrix Market's .mtx, with the names that stand in files beside it."""
+"""The Matrix Market format .mtx, with names in files beside it."""
 
 from __future__ import annotations
 

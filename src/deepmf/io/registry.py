@@ -41,7 +41,7 @@ FORMATS: tuple[Format, ...] = (
 
 
 def format_of(path: str | os.PathLike[str]) -> Format:
-    """The format that a file's suffix stands for; a folder of 10x Genomics has its matrix's."""
+    """The format of a file, by its suffix; of a 10x Genomics folder, that of its matrix."""
     name = _inside(Path(path)).name.lower()
     for kind in FORMATS:
         if name.endswith(kind.suffixes):

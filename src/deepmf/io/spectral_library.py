@@ -34,7 +34,7 @@ def read_library(path: Path) -> Library:
     """The spectra in a library; ``path`` is its ``.sli`` or ``.hdr``."""
     header, cube = open_raw(path)
     if not is_library(header) or cube.shape[2] != 1:
-        raise UnreadableError(f"{path} is an ENVI picture; expected an ENVI spectral library.")
+        raise UnreadableError(f"{path} is an ENVI image; expected an ENVI spectral library.")
     W = cube[:, :, 0].T.astype(np.float64) / scale_factor(path, header)
     names = listed(header, "spectra names") or []
     if len(names) != W.shape[1]:

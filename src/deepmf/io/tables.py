@@ -297,7 +297,7 @@ def _look(path: Path) -> tuple[str, list[list[str]]]:
 
 def _ragged(path: Path, how: str) -> UnreadableError:
     return UnreadableError(
-        f"{path} is no table: {how}. Every row needs one cell per column, quoted where it contains "
+        f"{path} is not a table: {how}. Every row needs one cell per column, quoted if it contains "
         f"the delimiter."
     )
 

@@ -54,7 +54,7 @@ def _shift(V: Any, begin: int, width: int, C: Any) -> None:
 
 @jit
 def _block(r: int, width: int, H: Any) -> Any:
-    """A block's G'X, its codes, and these in float64."""
+    """Work arrays of a block: G'X, the codes, and the codes in float64."""
     return zeros(r, width, H.dtype), zeros(r, width, H.dtype), zeros(r, width, np.float64)
 
 

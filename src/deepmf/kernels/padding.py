@@ -32,7 +32,7 @@ def aligned(rows: int, columns: int, dtype: Any) -> Array:
 
 
 def padded(M: Array, dtype: Any, rows: int, columns: int) -> Array:
-    """M in a type, with zeros up to multiples of so many rows and columns."""
+    """M in a type, with zeros up to the given multiples of rows and columns."""
     m, n = M.shape
     out = aligned(up_to(rows, m), up_to(columns, n), dtype)
     out[:m, :n] = M

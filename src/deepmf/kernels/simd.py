@@ -1,4 +1,4 @@
-"""A vector register as a number of Numba's: v + w, v * w, load, store, choose.
+"""SIMD vectors as a Numba type: v + w, v * w, load, store, choose.
 
 A vector is 64 bytes wide whatever the machine: where registers are narrower the compiler takes
 several for one.
@@ -47,7 +47,7 @@ def count(dtype: Any) -> int:
 
 
 def register(dtype: Any, width: int | None = None) -> Any:
-    """LLVM's vector of a type, of 64 bytes unless told its number of entries."""
+    """LLVM vector of a type, with 64 bytes unless its number of entries is given."""
     return ir.VectorType(element(dtype), width or count(dtype))
 
 

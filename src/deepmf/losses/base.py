@@ -70,7 +70,7 @@ class Loss(Parametrized):
     def model_over_codes(self, depth: int, w: Array) -> Model:
         """The model of X' with its factors transposed: depth over codes.
 
-        The codes of all layers are one block, which stands under ``H(0)``: given the other factors,
+        The codes of all layers are one block, ``H(0)``: given the other factors,
         each column's codes are a problem of their own.
         """
         blocks: dict[Factor, list[Term]] = {H(0): []}

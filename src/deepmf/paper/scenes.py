@@ -101,7 +101,7 @@ def _own_scene(source: Source) -> Scene:
 
 
 def setting(ranks: tuple[int, ...], sweeps: int) -> Setting:
-    """The paper's: hierarchical clustering, 50 of the sweeps to augment it, kappa-tilde 1e-2."""
+    """Settings of the paper: hierarchical clustering, 50 sweeps per layer, kappa-tilde 1e-2."""
     augment = min(50, sweeps // 2)
     return Setting(ranks, sweeps, "hierarchical", augment, regularizer_W=MinVolume(1e-2, "paper"))
 

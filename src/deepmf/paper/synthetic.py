@@ -68,7 +68,7 @@ def improved_setting(noise: float, sweeps: int) -> Setting:
 
 
 def score(task: Task) -> list[Score]:
-    """All models on one data set; LC-DMF+ where there is a volume to strengthen."""
+    """Fits of all models to one data set; LC-DMF+ only where a minimum volume applies."""
     data = synthetic(noise=task.noise, random_state=task.seed + task.run)
     s = setting(task.variant, task.noise, task.sweeps)
     bases = {label: fit_deep(data.X, model, s).W for label, model in DEEP.items()}

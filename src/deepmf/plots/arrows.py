@@ -75,7 +75,7 @@ def draw_arrows(ax: Axes, graph: Graph) -> None:
 
 
 def percentages(arrows: list[Arrow]) -> list[tuple[Arrow, Spot]]:
-    """A place for each arrow's number, clear of other numbers and of other arrows; or none."""
+    """Position of each arrow's number, clear of other numbers and arrows; None if there is none."""
     placed: list[tuple[Arrow, Spot]] = []
     for arrow in arrows:
         others = [a for a in arrows if a is not arrow]

@@ -162,7 +162,7 @@ class Family(NamedTuple):
 
 
 def _forest(f: Factorization, size: Size, width: float, title: float) -> Graph:
-    """Families in lines like words of a text, at the largest size that a page has room for."""
+    """Families in lines, like words of a text, at the largest size that fits on the page."""
     strongest = _strongest_links(f)
     largest = min(size.largest, 2 * size.smallest)
     for unit in np.linspace(1.12 * largest, 1.12 * size.smallest, _STEPS).tolist():

@@ -115,7 +115,7 @@ def draw_frame(ax: Axes, box: Box, fill: str = "none") -> None:
 
 
 def is_flat(picture: Array) -> bool:
-    """Whether it is so wide that a color bar stands better below it."""
+    """Whether it is so wide that a color bar fits better below it."""
     return picture.shape[0] < 0.6 * picture.shape[1]
 
 

@@ -91,6 +91,6 @@ def note(fig: Figure, text: str) -> None:
 
 
 def write(ax: Axes, x: float, y: float, text: str, points: float, **options: Any) -> None:
-    """A name from the data, in which a dollar is a dollar; centered above the point unless told."""
+    """A name from the data, in which a dollar is a dollar; by default centered above the point."""
     style = {"ha": "center", "va": "bottom", **options}
     ax.text(x, y, text, fontsize=points, parse_math=False, **style)

@@ -107,7 +107,7 @@ class MinVolume(Regularizer):
         return {"weight": kappa, "delta": self._delta(fit)}
 
     def objection(self, own: Constraint, partner: Constraint) -> str | None:
-        """The scale must be fixed on one side."""
+        """Objection unless one of the two factors has a fixed scale."""
         if own.bounded or partner.bounded:
             return None
         return (

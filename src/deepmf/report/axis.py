@@ -22,7 +22,7 @@ class Axis(NamedTuple):
     x: Array
     pieces: list[slice]
     parts: list[slice] | None
-    """Bins whose extremes stand for the values, where these are too many."""
+    """Bins that are shown by their extremes if there are too many values."""
     ticks: list[str] | None = None
     """Names of the places, where they are few."""
 

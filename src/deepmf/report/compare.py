@@ -67,7 +67,7 @@ def _mean_scores(run: Run, depth: int) -> list[float]:
 
 
 def side_by_side(runs: Sequence[Run]) -> list[dict[str, Any]]:
-    """Per layer that all runs have: the component of each run that stands in each column."""
+    """Per layer that all runs have: the component of each run in each column."""
     depth = min(run.f.depth for run in runs)
     return [
         {"names": names, "rows": [_columns(reference, run.f.basis(layer)) for run in runs]}

@@ -28,10 +28,10 @@ _FAINT = 0.01
 _VISIBLE = (650, 550, 460)
 """Red, green and blue, in nm."""
 _FAR = 40
-"""nm from a color at which a band no longer stands for it."""
+"""Distance in nm from a color beyond which a band cannot represent it."""
 
 
-_COLOURS = [
+_COLORS = [
     [rf"(?i)(?<![a-z0-9]){word}(?![a-z0-9])" for word in words]
     for words in (("red(?![ _-]*edge)", "green", "blue"), ("B04", "B03", "B02"))
 ]
@@ -198,7 +198,7 @@ def _visible(layout: Layout) -> tuple[list[int], str] | None:
             return near, f"{', '.join(f'{waves[i]:.0f}' for i in near)} nm"
     if names is None:
         return None
-    for words in _COLOURS:
+    for words in _COLORS:
         found = [[i for i, name in enumerate(names) if re.search(w, str(name))] for w in words]
         if all(found):
             bands = [places[0] for places in found]

@@ -15,7 +15,7 @@ NO_DATA = 255
 
 
 def rounded(values: ArrayLike, digits: int = 5) -> list[Any]:
-    """Nested lists of floats to so many significant digits; None where not finite."""
+    """Nested lists of floats with N significant digits; None where not finite."""
     a = np.asarray(values, dtype=np.float64)
     if a.ndim > 1:
         return [rounded(row, digits) for row in a]
@@ -28,7 +28,7 @@ def root(squares: Array) -> Array:
 
 
 def thinned(length: int, most: int) -> NDArray[np.intp]:
-    """At most so many of the indices 0 .. length - 1, equally spaced, with both ends."""
+    """At most N of the indices 0 .. length - 1, equally spaced, with both ends."""
     return np.unique(np.linspace(0, length - 1, min(length, most)).round().astype(np.intp))
 
 

@@ -94,7 +94,7 @@ def load_run(folder: Path) -> Run:
 
 
 def summarize(run: Run) -> dict[str, Any]:
-    """The numbers of a run as plain data; None for what is no number, after a fit that diverged."""
+    """The numbers of a run as plain data; None for NaN, after a fit that diverged."""
     f, last = run.f, run.f.history
     layers = []
     for layer in range(1, f.depth + 1):

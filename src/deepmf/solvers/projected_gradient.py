@@ -156,7 +156,7 @@ class _Descent:
         self.fresh = ~onward
 
     def _drop_still_columns(self) -> None:
-        """Write the columns so far to the result and go on with those that still move."""
+        """Write the columns so far to the result and continue with those that still move."""
         self.out = self.result()
         keep = np.flatnonzero(self.moving)
         self.live = keep if self.live is None else self.live[keep]

@@ -1,4 +1,4 @@
-"""The few calls of NVIDIA's driver and run-time compiler that PyTorch has no name for."""
+"""Calls of the CUDA driver and of NVRTC that PyTorch does not offer."""
 
 from __future__ import annotations
 
@@ -170,7 +170,7 @@ def _fetch(rtc: Any, what: str, program: ctypes.c_void_p) -> bytes:
 
 @cache
 def _compiler() -> Any:
-    """NVRTC, which PyTorch's own packages bring."""
+    """The NVRTC library that comes with PyTorch."""
     major = str(torch.version.cuda).partition(".")[0]
     home = Path(torch.__file__).parent
     places: Sequence[Path] = [

@@ -101,7 +101,7 @@ class TensorPanels(Panels):
         self._passes.clear()
 
     def _zeros(self, *shape: Any) -> torch.Tensor:
-        """A matrix of so many rows and columns, and of a type, on the device."""
+        """An empty matrix of a shape and a type on the device."""
         return torch.zeros(shape[:-1], dtype=shape[-1], device=self.data.device)
 
     def _small(self, M: Array) -> torch.Tensor:

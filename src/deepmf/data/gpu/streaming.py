@@ -43,7 +43,7 @@ def blocks_of(X: Any, device: torch.device, dtype: torch.dtype) -> Blocks:
 
 
 class Resident:
-    """Columns of a tensor where it is."""
+    """Columns of a tensor on its own device."""
 
     def __init__(self, X: torch.Tensor) -> None:
         self.X = X if 1 in X.stride() else X.contiguous()

@@ -181,7 +181,7 @@ class ColumnPanels(Panels):
         tol: float,
         penalize: bool,
     ) -> Task:
-        """Any set, penalty and solver; a penalty that is no shift is added to each panel."""
+        """Task for any set, penalty and solver; penalties other than shifts are added per panel."""
         H_1 = self.codes.H
 
         def task(cols: slice) -> Sums:

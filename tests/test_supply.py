@@ -24,7 +24,8 @@ WORKFLOW = ROOT / ".github/workflows/test.yml"
 def bounds(requirements: list[str]) -> dict[str, str]:
     """Lower bounds of what is not deepmf itself."""
     named = [r for r in requirements if not r.startswith("deepmf[")]
-    return {re.sub(r"\[.*\]", "", name): low for name, low in (r.split(">=") for r in named)}
+    pairs = (r.partition(",")[0].split(">=") for r in named)
+    return {re.sub(r"\[.*\]", "", name): low for name, low in pairs}
 
 
 def pinned(file: str) -> dict[str, str]:
@@ -120,7 +121,7 @@ def test_builds_are_the_same_byte_for_byte_and_whole(tmp_path):
         if file.suffix in (".py", ".cu", ".js", ".css", ".html") or file.name == "py.typed"
     }
     assert wanted <= inside
-    assert not [name for name in inside if not re.match(r"deepmf(-[\d.]+\.dist-info)?/", name)]
+    assert not [name for name in inside if not re.match(r"deepmf(-[\w.]+\.dist-info)?/", name)]
     with tarfile.open(sdist) as source_archive:
         names = source_archive.getnames()
     assert not [n for n in names if re.search(r"__pycache__|\.nb[ic]$|\.npz$|\.mat$", n)]

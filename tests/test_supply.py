@@ -24,7 +24,7 @@ WORKFLOW = ROOT / ".github/workflows/test.yml"
 def bounds(requirements: list[str]) -> dict[str, str]:
     """Lower bounds of what is not deepmf itself."""
     named = [r for r in requirements if not r.startswith("deepmf[")]
-    pairs = (r.partition(",")[0].split(">=") for r in named)
+    pairs = (re.sub(",<.*", "", r).split(">=") for r in named)
     return {re.sub(r"\[.*\]", "", name): low for name, low in pairs}
 
 

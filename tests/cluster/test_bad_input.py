@@ -119,7 +119,7 @@ def test_no_workers(new_cluster, X, monkeypatch):
 def test_workers_of_another_version(client, X, monkeypatch):
     monkeypatch.setattr("deepmf._utils.version.__version__", "0.0.9")
     with pytest.raises(
-        RuntimeError, match=r"2 of .* 2 workers .*deepmf is 0\.1.*here it is 0\.0\.9"
+        RuntimeError, match=r"2 of .* 2 workers .*deepmf is 0\.2.*here it is 0\.0\.9"
     ):
         factorize(lazy(X), [4])
 

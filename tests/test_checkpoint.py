@@ -71,7 +71,7 @@ class Stopping(Checkpoint):
 
 def same(f, g):
     assert f.stop_reason == g.stop_reason
-    assert f.starts == g.starts
+    assert f.start == g.start
     for A, B in zip([*f.W, *f.H, f.weights, f.strength], [*g.W, *g.H, g.weights, g.strength]):
         np.testing.assert_array_equal(A, B)
     for name in ("objective", "layer_errors", "data_errors"):
@@ -136,7 +136,7 @@ def resumed_everywhere(A, path, **settings):
 def test_goes_on_from_every_sweep(case, tmp_path):
     whole = resumed_everywhere(X, tmp_path / "c", **CASES[case])
     if case in ("two starts", "starts after augment"):
-        assert whole.starts[0] == 1  # of which nothing was there at first but the generator
+        assert whole.start == 1  # of which nothing was there at first but the generator
 
 
 @pytest.mark.parametrize("case", ["layer-centric", "multilayer", "two starts"])
@@ -181,7 +181,7 @@ def test_goes_on_with_any_generator(bits, tmp_path):
     with pytest.raises(Stop):
         fit(checkpoint=every, callbacks=stop_at(10))
     f = fit(checkpoint=every)
-    assert f.starts[0] == 2
+    assert f.start == 2
     same(f, fit())
 
 
@@ -234,7 +234,7 @@ def test_interrupted(case, tmp_path):
     """What comes back is the last whole sweep, and the same call goes on."""
     settings = {**SWEEPS, **CASES[case]}
     every = {"checkpoint": tmp_path / "c"}
-    with pytest.warns(InterruptedWarning, match="same call resumes from the checkpoint"):
+    with pytest.warns(InterruptedWarning, match="same call goes on from the checkpoint"):
         f = factorize(X, [4, 2], **settings, **every, callbacks=interrupt(3))
     assert f.stop_reason == "interrupted"
     whole = factorize(X, [4, 2], **settings)
@@ -345,7 +345,7 @@ def swapped(A, i, j):
         ({"solver": "hals"}, "solver"),
         ({"init": "random"}, "init"),
         ({"init": ["snpa", "random"]}, "init"),
-        ({"augment": 1}, "augment null where this one has 1"),
+        ({"augment": 1}, "augment 0 where this one has 1"),
         ({"inner_iter": 3}, "inner_iter 10 where this one has 3"),
         ({"inner_tol": 0.1}, "inner_tol"),
         ({"extrapolate": False}, "extrapolate true where this one has false"),
@@ -355,7 +355,7 @@ def swapped(A, i, j):
         ({"A": data(9, 61)}, "X's shape [9, 60] where this one has [9, 61]"),
         ({"A": X.astype(np.float32)}, "X's type"),
         ({"A": data(seed=1)}, "X's squared norm"),
-        ({"A": X[:, ::-1]}, "X's digest"),
+        ({"A": X[:, ::-1]}, "X's columns"),
         ({"A": X + 1e-6 * (np.arange(60) == 8)}, "X's squared norm"),
         ({"A": swapped(X, 1, 6)}, "X's digest"),
         ({"A": np.nextafter(X, np.where(np.arange(60) == 6, 2, X))}, "X's digest"),
@@ -514,14 +514,60 @@ def test_another_version_is_refused(tmp_path, monkeypatch):
     assert "finish the fit with deepmf 0.0.9, or delete it" in said
 
 
-def test_a_checkpoint_of_the_first_version_is_refused(tmp_path):
-    kept = Path(__file__).parent / "data" / "checkpoints-0.1.0" / "layer-centric"
+def old_data():
+    rng = np.random.default_rng(0)
+    A = (rng.random((12, 5)) ** 3 @ rng.random((5, 40)) + 0.05 * rng.random((12, 40))).round(6)
+    rng.random((12, 5)), rng.random((5, 7))
+    return A, np.where(rng.random(A.shape) > 0.1, A, np.nan)
+
+
+OLD_X, OLD_OBSERVED = old_data()
+OLD_GIVEN = [OLD_X[:, :4] + 1, OLD_X[:, :2] + 1], [OLD_X[:4] + 1, OLD_X[:2, :4] + 1]
+OLD = {
+    "layer-centric": ([4, 3, 2], {}, 8, 0.6459866536712444),
+    "multilayer": ([4, 3, 2], {"model": "multilayer"}, 20, 0.45764680915998457),
+    "data-centric": ([4, 2], {"model": "data-centric", "init": "random"}, 8, 2.6268328916035557),
+    "augment": ([4, 3, 2], {"augment": 3}, 12, 0.4593484684443064),
+    "starts": (
+        [4, 2],
+        {"init": ["random", "snpa", "random"], "constraint_W": "nonnegative"},
+        20,
+        1.2497594134179963,
+    ),
+    "missing": ([4, 2], {**OBSERVED, "solver": "hals"}, 8, 1.725285500900165),
+    "given": ([4, 2], {"constraint_W": "nonnegative", "init": OLD_GIVEN}, 8, 10.557172721804614),
+}
+"""Ranks, settings, sweeps that are left to do, and the objective in the end."""
+
+
+@pytest.fixture
+def old(request, tmp_path):
+    """A copy of a checkpoint of the first version, and the call that it belongs to."""
+    ranks, settings, left, objective = OLD[request.param]
+    kept = Path(__file__).parent / "data" / "checkpoints-0.1.0" / request.param
     path = tmp_path / "old"
     path.write_bytes(kept.read_bytes())
-    said = refusal(path)
-    assert "was written by deepmf 0.1.0, but this is deepmf" in said
-    assert "finish the fit with deepmf 0.1.0, or delete it" in said
-    assert path.read_bytes() == kept.read_bytes()
+    A = OLD_OBSERVED if request.param == "missing" else OLD_X
+    settings = {"max_iter": 12, "tol": 0, "random_state": 3, **settings, "checkpoint": path}
+    return A, {"ranks": ranks, **settings}, left, objective
+
+
+@pytest.mark.parametrize("old", OLD, indirect=True)
+def test_resumes_from_checkpoints_without_a_version(old):
+    A, settings, left, objective = old
+    sweeps = []
+    f = factorize(A, **settings, callbacks=lambda p: sweeps.append(p.sweep))
+    assert len(sweeps) == left
+    assert f.history.objective[-1] == pytest.approx(objective, rel=1e-9)
+
+
+@pytest.mark.parametrize("old", ["layer-centric"], indirect=True)
+def test_checkpoints_without_a_version_are_compared_by_what_they_have(old):
+    A, settings, *_ = old
+    with pytest.raises(ValueError, match="X's columns"):
+        factorize(A[:, ::-1], **settings)
+    with pytest.raises(ValueError, match="with init"):
+        factorize(A, **settings, init="random")
 
 
 # --- NaN ------------------------------------------------------------------------------------------
@@ -536,9 +582,7 @@ def spoil(number):
 
 
 def spoil_a_row(content, members):
-    trial = content["moment"]["trials"][0]
-    rows = next(stage["rows"] for stage in trial["stages"] if len(stage["rows"]) > 1)
-    rows[1]["objective"] = float("nan")
+    content["moment"]["stages"][0]["rows"][1]["objective"] = float("nan")
 
 
 @pytest.mark.parametrize("change", [spoil(np.nan), spoil(np.inf), spoil_a_row])
@@ -561,7 +605,7 @@ def test_starts_after_one_that_diverged_resume(tmp_path):
 
     rewritten(path, diverged)
     f = factorize(X, [4, 2], **SWEEPS, init=["random", "random"], checkpoint=path)
-    assert f.starts[0] == 1
+    assert f.start == 1
 
 
 def test_limits_may_change(tmp_path):

@@ -142,9 +142,7 @@ class Checkpoint:
             raise self._damaged(error) from None
         self._check_owner(owner, content.get("version", _UNNAMED))
         try:
-            spoiled = [
-                name for name, value in packed.items() if not _finite(value, arrays, records)
-            ]
+            spoiled = [name for name, value in packed.items() if not _finite(value, arrays)]
             moment = _unpacked(packed, arrays, records)
         except UNREADABLE as error:
             raise self._damaged(error) from None
@@ -239,17 +237,12 @@ def _unpacked(
     return records[value[_RECORD]](**parts) if _RECORD in value else parts
 
 
-def _finite(
-    value: Any, arrays: Mapping[str, NDArray], records: Mapping[str, Callable[..., Any]]
-) -> bool:
-    """Whether all numbers of a packed value are finite, those of a fit that diverged apart.
-
-    Fields that a record lists as ``unmeasured`` may be NaN.
-    """
+def _finite(value: Any, arrays: Mapping[str, NDArray]) -> bool:
+    """Whether all numbers of a packed value are finite, those of a fit that diverged apart."""
     if isinstance(value, float):
         return math.isfinite(value)
     if isinstance(value, list):
-        return all(_finite(part, arrays, records) for part in value)
+        return all(_finite(part, arrays) for part in value)
     if not isinstance(value, dict):
         return True
     if _ARRAY in value:
@@ -257,5 +250,4 @@ def _finite(
         return M.dtype.kind != "f" or bool(np.isfinite(M).all())
     if "diverged" in (value.get("stop_reason"), value.get("reason")):
         return True
-    free = getattr(records.get(value.get(_RECORD, "")), "unmeasured", ())
-    return all(_finite(part, arrays, records) for name, part in value.items() if name not in free)
+    return all(_finite(part, arrays) for part in value.values())

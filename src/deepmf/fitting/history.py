@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import ClassVar
 
 import numpy as np
 
@@ -21,15 +20,13 @@ class Progress:
     """0 for the start, k after the k-th sweep."""
     objective: float
     layer_errors: Array
-    """||W_{l-1} - W_l H_l||^2 / ||W_{l-1}^(0)||^2 for each layer; NaN where not measured."""
+    """||W_{l-1} - W_l H_l||^2 / ||W_{l-1}^(0)||^2 for each layer."""
     data_errors: Array
-    """||X - W_l H_l...H_1||^2 / ||X||^2 for each layer; NaN where not measured."""
+    """||X - W_l H_l...H_1||^2 / ||X||^2 for each layer."""
     time: float
     """Seconds since the fit began."""
     layer: int | None = None
     """The layer being fitted alone (multilayer), from 1; ``None`` when all are fitted together."""
-    unmeasured: ClassVar = ("layer_errors", "data_errors")
-    """Fields that may be NaN: a layer fitted alone is not compared with the layers before it."""
 
 
 @dataclass(frozen=True)

@@ -67,6 +67,13 @@ def test_against_the_truth(done, scene):
     assert done.measures[0]["abundance RMSE"] < 0.2
 
 
+def test_abundances_are_those_of_the_pairs_by_spectra(done, scene):
+    upside_down = scene.truths[0]._replace(A=scene.A[0][::-1])
+    run = replace(done, truth={1: upside_down})
+    assert run.abundances[1].order.tolist() == run.scores[1].order.tolist()
+    assert run.abundances[1].overall > 1.5 * done.abundances[1].overall
+
+
 def test_signed_layers_have_no_abundances(done, scene):
     signed = replace(done.f, W=[-done.f.W[0], *done.f.W[1:]])
     run = Run("signed", signed, truth={1: scene.truths[0]})

@@ -67,11 +67,10 @@ class Dataset:
     def __post_init__(self) -> None:
         """Refuse parts that do not fit together."""
         m, n = self.X.shape
-        if len(self.names) != len(self.W) or max(len(self.H), len(self.A)) > len(self.W):
+        if len(self.names) != len(self.W) or len(self.H) > len(self.W):
             raise ValueError(
-                f"{self.name}: {len(self.W)} bases come with {len(self.names)} lists of names, "
-                f"{len(self.H)} factors and {len(self.A)} abundances, but each basis needs its "
-                f"names, and each factor and abundances their basis."
+                f"{self.name}: {len(self.W)} bases come with {len(self.names)} lists of names and "
+                f"{len(self.H)} factors, but each basis needs its names and each factor its basis."
             )
         for layer, (Wl, names) in enumerate(zip(self.W, self.names)):
             if Wl.shape != (m, len(names)):
@@ -79,18 +78,23 @@ class Dataset:
                     f"{self.name}: W[{layer}] has shape {Wl.shape}, but with the rows of X and one "
                     f"column per name it must be {(m, len(names))}."
                 )
-        for layer, (Al, names) in enumerate(zip(self.A, self.names)):
-            if Al is not None and Al.shape != (len(names), n):
-                raise ValueError(
-                    f"{self.name}: A[{layer}] has shape {Al.shape}, but with one row per name and "
-                    f"the columns of X it must be {(len(names), n)}."
-                )
         lower = [n, *(len(names) for names in self.names)]
         for layer, Hl in enumerate(self.H):
             if Hl.shape != (lower[layer + 1], lower[layer]):
                 raise ValueError(
                     f"{self.name}: H[{layer}] has shape {Hl.shape}, but to join its layers it must "
                     f"be {(lower[layer + 1], lower[layer])}."
+                )
+        if len(self.A) not in (0, len(self.W)):
+            raise ValueError(
+                f"{self.name}: {len(self.W)} bases come with {len(self.A)} abundances; give one or "
+                f"None for each."
+            )
+        for layer, (Al, names) in enumerate(zip(self.A, self.names)):
+            if Al is not None and Al.shape != (len(names), n):
+                raise ValueError(
+                    f"{self.name}: A[{layer}] has shape {Al.shape}, but with one row per name and "
+                    f"the columns of X it must be {(len(names), n)}."
                 )
         self.layout.check((m, n), self.name)
 

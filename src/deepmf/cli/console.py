@@ -90,13 +90,15 @@ def table(columns: list[str], rows: Iterable[Iterable[object]]) -> None:
 def show_layers(run: Run) -> None:
     """Errors of each layer, and its measures against truth and classes where known."""
     f = run.f
-    errors = 100 * np.sqrt(f.history.data_errors[-1])
+    errors = (100 * np.sqrt(f.history.data_errors[-1])).tolist()
+    rows = zip(range(1, f.depth + 1), f.ranks, errors)
+    table(["layer", "components", "relative error in %"], rows)
     names = list(dict.fromkeys(name for measures in run.measures for name in measures))
-    rows = [
-        [k + 1, f.ranks[k], float(errors[k]), *(measures.get(name, "") for name in names)]
-        for k, measures in enumerate(run.measures)
-    ]
-    table(["layer", "components", "relative error in %", *names], rows)
+    if names:
+        say("")
+        found = enumerate(run.measures, start=1)
+        values = ([k, *(measures.get(name, "") for name in names)] for k, measures in found)
+        table(["layer", *names], values)
 
 
 def _cell(value: object) -> str:

@@ -30,7 +30,7 @@ LEVELS = [
     "init",
     "fitting",
     "hierarchy",
-    "metrics.py",
+    "metrics",
     "unmixing.py",
     "factorization.py",
     "_factorize.py",
@@ -53,7 +53,7 @@ before it in this list: at its top, inside a function, or by the name of a modul
 
 KNOWN = {
     ("constraints/fixed.py", "data"),
-    ("constraints/fixed.py", "metrics.py"),
+    ("constraints/fixed.py", "metrics"),
     ("kernels/descent.py", "constraints"),
 }
 """Imports against the order that are still to be removed; nothing may be added."""
@@ -130,7 +130,7 @@ IMPORTS = {name_of(path): imports(parsed(path)) for path in FILES}
         ("import deepmf.data.panels.dense", {"data"}),
         ("from deepmf import constraints", {"constraints"}),
         ("from deepmf import DeepMF", {"__init__.py"}),
-        ("from deepmf.metrics import match", {"metrics.py"}),
+        ("from deepmf.metrics import match", {"metrics"}),
         ("from deepmf.data.panels.base import Panels", {"data"}),
         ("def f():\n    from deepmf.cli import main", {"cli"}),
         ("import_module('deepmf')", {"__init__.py"}),

@@ -41,6 +41,7 @@ def factorize(
     regularizer_W: object = None,
     regularizer_H: object = None,
     hierarchy: object = "components",
+    normalize: object = "sum",
     init: object = None,
     augment: int | None = None,
     solver: object = "fpgm",
@@ -180,6 +181,7 @@ def factorize(
         regularizer_W=regularizer_W,
         regularizer_H=regularizer_H,
         hierarchy=hierarchy,
+        normalize=normalize,
         init=init,
         augment=augment,
         solver=solver,
@@ -224,6 +226,7 @@ class Plan:
         regularizer_W: object,
         regularizer_H: object,
         hierarchy: object,
+        normalize: object,
         solver: object,
         init: object,
         callbacks: Callback | Sequence[Callback] | None,
@@ -243,6 +246,7 @@ class Plan:
             regularizer_H,
             solver,
             hierarchy,
+            normalize,
         )
         if panel_size is not None:
             check_integer(setting("panel_size"), panel_size, 1)

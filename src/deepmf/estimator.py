@@ -183,6 +183,7 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         regularizer_W: object = None,
         regularizer_H: object = None,
         hierarchy: object = "components",
+        normalize: object = "sum",
         init: object = None,
         augment: int | None = None,
         solver: object = "fpgm",
@@ -207,6 +208,7 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self.regularizer_W = regularizer_W
         self.regularizer_H = regularizer_H
         self.hierarchy = hierarchy
+        self.normalize = normalize
         self.init = init
         self.augment = augment
         self.solver = solver

@@ -173,6 +173,27 @@ def test_truth_names_the_components(tmp_path):
     assert "MRSA" in run("info", out).output
 
 
+def test_labels_measure_clusters(cube, tmp_path):
+    pixels = SCENE.X.shape[1]
+    labels = SCENE.A[0].argmax(axis=0)
+    np.save(tmp_path / "l.npy", labels)
+    out = tmp_path / "r"
+    given = ("fit", cube, "--ranks", "6,3", *QUICK, "--labels", tmp_path / "l.npy")
+    text = run(*given, "-o", out).output
+    assert "NMI" in text
+    assert "purity" in text
+    with (out / "measures.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert 0 < float(rows[0]["ACC"]) <= float(rows[0]["purity"]) <= 1
+    assert 0 <= float(rows[1]["sibling agreement"]) <= 1
+    assert "l.npy" in (out / "config.toml").read_text()
+    run("fit", "--config", out / "config.toml", "-o", tmp_path / "again")
+    assert (tmp_path / "again/measures.csv").read_text() == (out / "measures.csv").read_text()
+    np.save(tmp_path / "l.npy", labels[1:])
+    said = run(*given, "-o", tmp_path / "b", code=2).stderr
+    assert f"has the classes of {pixels - 1} samples" in said
+
+
 def test_a_truth_that_fits_no_layer_is_said(cube, tmp_path):
     np.savez(tmp_path / "t.npz", M=SCENE.W[0])
     truth = ("--truth", tmp_path / "t.npz", *QUICK, "--no-report")

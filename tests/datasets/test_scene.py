@@ -170,6 +170,11 @@ def test_image_refuses_other_lengths_and_data_without_pictures():
             {"W": [np.ones((3, 2))], "names": [["a", "b"]], "H": [np.ones((2, 5))]},
             r"H\[0\] has shape \(2, 5\).*\(2, 4\)",
         ),
+        (
+            {"W": [np.ones((3, 2))], "names": [["a", "b"]], "A": [np.ones((2, 5))]},
+            r"A\[0\] has shape \(2, 5\).*\(2, 4\)",
+        ),
+        ({"W": [np.ones((3, 1))], "names": [["a"]], "A": [None] * 2}, "with 2 abundances"),
         ({"layout": Layout(image_shape=(3, 3))}, "does not hold the 4 columns"),
         ({"layout": Layout(image_shape=(2, 2), pixels="rows")}, "does not hold the 3 rows"),
         ({"layout": Layout(wavelengths=np.ones(4))}, "X has 3 bands"),

@@ -70,6 +70,30 @@ def test_several_truths_in_one_file(tmp_path):
     np.testing.assert_array_equal(two.W, M[:, :2])
 
 
+def test_abundances_beside_the_components(tmp_path):
+    A = np.random.default_rng(1).random((3, 4))
+    for name, save in (("t.npz", np.savez), ("t.mat", lambda path, **a: savemat(path, a))):
+        path = tmp_path / name
+        save(path, M=M, A=A)
+        (truth,) = read_truth(path, DATA)
+        np.testing.assert_array_equal(truth.A, A)
+        assert truth.note == ""
+        save(path, M3=M, M2=M[:, :2], A2=A[:2])
+        three, two = read_truth(path, DATA)
+        assert three.A is None
+        np.testing.assert_array_equal(two.A, A[:2])
+        for bad, why in (
+            (A[:, :3], "they are 3 x 3, not 3 x 4"),
+            (A[:2], "they are 2 x 4"),
+            (-A, "not all of them are finite and nonnegative"),
+            (A * np.nan, "not all of them"),
+        ):
+            save(path, M=M, A=bad)
+            (truth,) = read_truth(path, DATA)
+            assert truth.A is None
+            assert truth.note.startswith(f"The abundances in {name} are not compared: {why}")
+
+
 FINE = np.linspace(380, 930, 200)
 FINE_M = np.column_stack([FINE, FINE**2 / 1e3, 1e6 / FINE])
 SEEN = Dataset("scene", np.ones((BANDS, 4)), Layout(wavelengths=WAVES))
@@ -219,6 +243,7 @@ def test_real_truths():
     assert [name.lower() for name in truth.names] == ["rock", "tree", "water"]
     urban = read(folder / "urban/urban_d4_77x77.npz")
     six, five, four = read_truth(folder / "urban/urban_d4_77x77.npz", urban)
+    assert [t.A.shape for t in (six, five, four)] == [(6, 5929), (5, 5929), (4, 5929)]
     assert [len(t.names) for t in (six, five, four)] == [6, 5, 4]
     (published,) = read_truth(folder / "urban/end6_groundTruth.mat", urban)
     np.testing.assert_allclose(published.W, six.W)

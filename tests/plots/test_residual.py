@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from deepmf import factorize, metrics
+from deepmf import factorize
+from deepmf.metrics import arrays
 from deepmf.plots import relative_residual
 
 
@@ -45,7 +46,7 @@ def test_counts_are_no_trouble(table):
 def test_blocks_do_not_matter(table, monkeypatch):
     X, f = table
     whole = relative_residual(f, X)
-    monkeypatch.setattr(metrics, "_BLOCK", 60)
+    monkeypatch.setattr(arrays, "BLOCK", 60)
     np.testing.assert_allclose(relative_residual(f, X), whole, rtol=1e-12)
 
 

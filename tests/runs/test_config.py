@@ -12,6 +12,7 @@ def test_a_file_says_what_was_set(tmp_path):
     config = Config(
         path=str(tmp_path / "scene.mat"),
         truth=(str(tmp_path / "end6.mat"),),
+        labels="celltype",
         reading=Reading(variable="Y", image=(3, 4), nodata=-1.0, bad_bands="1-2"),
         fit={
             "ranks": [6, 4],
@@ -47,6 +48,16 @@ def test_paths_are_relative_to_the_file(tmp_path):
     assert Config.from_toml(file).files == []
 
 
+def test_labels_are_a_file_where_there_is_one(tmp_path):
+    file = tmp_path / "c.toml"
+    file.write_text('[input]\npath = "a.npy"\nlabels = "kinds.txt"\n')
+    assert Config.from_toml(file).labels == "kinds.txt"
+    assert Config.from_toml(file).files == [str(tmp_path / "a.npy")]
+    (tmp_path / "kinds.txt").write_text("a\nb\n")
+    assert Config.from_toml(file).labels == str(tmp_path / "kinds.txt")
+    assert Config.from_toml(file).files == [str(tmp_path / n) for n in ("a.npy", "kinds.txt")]
+
+
 def test_a_home_that_nobody_has_is_a_folder_like_any_other(tmp_path):
     file = tmp_path / "c.toml"
     file.write_text('[input]\npath = "~nosuchuser/a.npy"\n')
@@ -63,6 +74,7 @@ def test_a_home_that_nobody_has_is_a_folder_like_any_other(tmp_path):
         ("[input]\npath = 3\n", "paths must be text"),
         ("[input]\ntruth = 3\n", "paths must be text, got 3"),
         ("[input]\ntruth = {a = 1}\n", "paths must be text, got {'a': 1}"),
+        ("[input]\nlabels = 3\n", "paths must be text, got 3"),
         ("[input]\nscale = [1]\n", r"scale must be text, got \[1\]"),
         ('[fit]\nallow_negative = "false"\n', "allow_negative must be true or false"),
         ("[input]\nimage = [3]\n", r"image must be \[rows, cols\]"),

@@ -88,16 +88,17 @@ def table(columns: list[str], rows: Iterable[Iterable[object]]) -> None:
 
 
 def show_layers(run: Run) -> None:
-    """Errors of each layer, and the distance to its truth where known."""
+    """Errors of each layer, and its measures against truth and classes where known."""
     f = run.f
-    errors = 100 * np.sqrt(f.history.data_errors[-1])
-    scores = [run.scores.get(layer) for layer in range(1, f.depth + 1)]
-    columns = ["layer", "components", "relative error in %"]
-    rows: list[list[object]] = [[k + 1, f.ranks[k], float(error)] for k, error in enumerate(errors)]
-    if any(scores):
-        columns.append("MRSA to truth")
-        rows = [[*row, "" if s is None else s.mean] for row, s in zip(rows, scores)]
-    table(columns, rows)
+    errors = (100 * np.sqrt(f.history.data_errors[-1])).tolist()
+    rows = zip(range(1, f.depth + 1), f.ranks, errors)
+    table(["layer", "components", "relative error in %"], rows)
+    names = list(dict.fromkeys(name for measures in run.measures for name in measures))
+    if names:
+        say("")
+        found = enumerate(run.measures, start=1)
+        values = ([k, *(measures.get(name, "") for name in names)] for k, measures in found)
+        table(["layer", *names], values)
 
 
 def _cell(value: object) -> str:

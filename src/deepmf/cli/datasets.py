@@ -43,7 +43,9 @@ def datasets(
             arrays["image_shape"] = np.array(data.layout.image_shape)
             arrays["order"] = np.array(data.layout.order)
             arrays["pixels"] = np.array(data.layout.pixels)
-        for W, names in zip(data.W, data.names):
-            arrays |= {f"M{len(names)}": W, f"names{len(names)}": np.array(names)}
+        for known in data.truths:
+            count = len(known.names)
+            arrays |= {f"M{count}": known.W, f"names{count}": np.array(known.names)}
+            arrays |= {} if known.A is None else {f"A{count}": known.A}
         write_whole(target, lambda file: np.savez_compressed(file, **arrays))
         say(f"Wrote {target}: {data!r}.")

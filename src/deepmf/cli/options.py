@@ -15,6 +15,7 @@ import typer
 from deepmf.datasets.catalogue import CATALOGUE
 from deepmf.fitting.registry import STARTS, known
 from deepmf.io import Reading
+from deepmf.io.labels import labels_file
 from deepmf.runs.config import PATHS, Config, spec
 from deepmf.runs.scaling import SCALES
 
@@ -111,6 +112,14 @@ FIT_OPTIONS: dict[str, Any] = {
         READING,
         "True components: .mat, .npz, .csv, .hdr or FILE.mat:NAME; repeat.",
         "FILE",
+    ),
+    "labels": _option(
+        str,
+        "--labels",
+        READING,
+        "Classes of the samples, to measure clusters by: a file with one per line, FILE.npy, "
+        "FILE.npz:ARRAY, or a column of obs in an .h5ad file.",
+        "FILE|COLUMN",
     ),
     "ranks": _option(str, "--ranks", MODEL, "Components of each layer, as 6,4,2.", "R1,R2,..."),
     "constraint_W": _option(
@@ -242,6 +251,7 @@ def config_of(data: str | None, config: Path | None, given: Mapping[str, Any]) -
     chosen = Config(
         path=absolute(data) or base.path,
         truth=tuple(absolute(t) for t in given.get("truth") or ()) or base.truth,
+        labels=_classes(given.get("labels")) or base.labels,
         fixed=absolute(given.get("fixed")) or base.fixed,
         scale=given.get("scale") or base.scale,
         reading=Reading(**{**vars(base.reading), **answers}),
@@ -252,6 +262,11 @@ def config_of(data: str | None, config: Path | None, given: Mapping[str, Any]) -
     if entry is not None:
         chosen = replace(chosen, fit={"ranks": list(entry.ranks), **chosen.fit})
     return chosen.updated(**_settings(given))
+
+
+def _classes(source: str | None) -> str | None:
+    """A file by its absolute path, or the name of a column."""
+    return absolute(source) if source and labels_file(source) else source
 
 
 def _settings(given: Mapping[str, Any]) -> dict[str, Any]:

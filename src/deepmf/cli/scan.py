@@ -27,7 +27,7 @@ from deepmf.cli.options import (
 )
 
 _SHOWN = ("ranks", "error %", "spread %", "agreement", "smallest singular value", "effective rank")
-_LEFT_OUT = ("ranks", "truth", "fixed", "weights", "init", "device")
+_LEFT_OUT = ("ranks", "truth", "labels", "fixed", "weights", "init", "device")
 
 Ranks = Annotated[
     list[str] | None,

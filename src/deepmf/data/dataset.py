@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,6 +22,8 @@ class Truth(NamedTuple):
     names: Sequence[str]
     note: str = ""
     """Note on what was done to make them fit the data."""
+    A: Array | None = None
+    """True abundances, k x n, in the order of the samples; codes may have any scale."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -42,6 +45,10 @@ class Dataset:
         True factors: ``H[0]`` r_1 x n (the codes), ``H[1]`` r_2 x r_1, ... Never more than W.
     names : list of list of str
         Names of the components of each layer of W.
+    A : list of ndarray or None
+        True abundances of the samples for each layer of W, r_l x n; empty where none are known.
+    labels : array of n str, optional
+        Classes of the samples.
     notes : list of str
         How the data were read: what was chosen, scaled or left out. A note that advises a setting
         is a `Message`.
@@ -54,6 +61,8 @@ class Dataset:
     H: list[Array] = field(default_factory=list)
     names: list[list[str]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    A: list[Array | None] = field(default_factory=list)
+    labels: NDArray[Any] | None = None
 
     def __post_init__(self) -> None:
         """Refuse parts that do not fit together."""
@@ -76,11 +85,28 @@ class Dataset:
                     f"{self.name}: H[{layer}] has shape {Hl.shape}, but to join its layers it must "
                     f"be {(lower[layer + 1], lower[layer])}."
                 )
+        if len(self.A) not in (0, len(self.W)):
+            raise ValueError(
+                f"{self.name}: {len(self.W)} bases come with {len(self.A)} abundances; give one or "
+                f"None for each."
+            )
+        for layer, (Al, names) in enumerate(zip(self.A, self.names)):
+            if Al is not None and Al.shape != (len(names), n):
+                raise ValueError(
+                    f"{self.name}: A[{layer}] has shape {Al.shape}, but with one row per name and "
+                    f"the columns of X it must be {(len(names), n)}."
+                )
         self.layout.check((m, n), self.name)
 
     def __repr__(self) -> str:
         truth = " > ".join(str(len(names)) for names in self.names) or "none"
         return f"Dataset({self.name!r}, X {self.X.shape[0]} x {self.X.shape[1]}, truth: {truth})"
+
+    @property
+    def truths(self) -> list[Truth]:
+        """The true components of each layer with their names and abundances."""
+        known = zip_longest(self.W, self.names, self.A)
+        return [Truth(W, names, A=A) for W, names, A in known]
 
     @property
     def wavelengths(self) -> Array | None:

@@ -64,4 +64,6 @@ def _digits() -> Dataset:
 
     from deepmf.data.layout import Layout
 
-    return Dataset("digits", load_digits().data.T, Layout(image_shape=(8, 8), pixels="rows"))
+    X, classes = load_digits(return_X_y=True)
+    layout = Layout(image_shape=(8, 8), pixels="rows")
+    return Dataset("digits", X.T, layout, labels=classes.astype(str))

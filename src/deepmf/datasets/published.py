@@ -225,4 +225,5 @@ def _scene(
         W=[M for M, _, _ in known],
         H=[A for _, A, _ in known[:1]],
         names=[names for _, _, names in known],
+        A=[A for _, A, _ in known],
     )

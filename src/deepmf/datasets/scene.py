@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import accumulate
 
 import numpy as np
 from numpy.typing import NDArray
@@ -75,8 +76,8 @@ def simulated_scene(
     Returns
     -------
     Dataset
-        ``W = [W1, W2, W3]``, ``H = [H1, H2, H3]``, ``order="C"``, ``wavelengths`` in nm. The
-        fractions A are ``deepmf.metrics.links(H[0])``.
+        ``W = [W1, W2, W3]``, ``H = [H1, H2, H3]``, ``order="C"``, ``wavelengths`` in nm. ``A`` has
+        the fractions of each layer: A, and its sums over the groups.
     """
     if min(rows, cols) < 32:
         raise ValueError(
@@ -93,6 +94,7 @@ def simulated_scene(
     H1 = A * brightness(fractions, rng).ravel()
     clean = W1 @ H1
     W, H, names = _group(W1, H1, A.sum(axis=1))
+    sums = accumulate(H[1:], lambda lower, Hl: (Hl > 0) @ lower, initial=A)
     return Dataset(
         name="simulated scene",
         X=np.maximum(clean + gaussian_noise(clean, noise, rng), 0),
@@ -100,6 +102,7 @@ def simulated_scene(
         W=W,
         H=H,
         names=names,
+        A=list(sums),
     )
 
 

@@ -1,4 +1,4 @@
-"""The canonical scale of a result: components of sum one."""
+"""The canonical scale of a result: components of sum or norm one."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from deepmf.fitting.problem import Problem
 
 
 def rescale(problem: Problem, s: State, panels: Panels) -> None:
-    """Give the components of every layer sum one, or norm one if they are signed.
+    """Give the components of every layer the sum or the norm one; norm one if they are signed.
 
     ``W_l D_l^-1`` and ``D_l H_l D_{l-1}^-1`` have the same products as W_l and H_l for all positive
     diagonal matrices D_l, so a model that compares products with X leaves scales open, and with
@@ -20,9 +20,8 @@ def rescale(problem: Problem, s: State, panels: Panels) -> None:
     """
     if not _open(problem):
         return
-    scales = [_sizes(s.basis(k) if s.over_codes else s.W[k]) for k in range(s.depth)]
-    if s.over_codes:
-        scales = [_sizes(s.basis(k)[:, s.rows(k)]) for k in range(s.depth)]
+    bases = [s.basis(k)[:, s.rows(k)] if s.over_codes else s.W[k] for k in range(s.depth)]
+    scales = [_sizes(B, problem.normalize) for B in bases]
     above: Array = np.ones(1)
     for k, own in enumerate(scales):
         if s.over_codes:
@@ -48,7 +47,8 @@ def _open(problem: Problem) -> bool:
     )
 
 
-def _sizes(W: Array) -> Array:
-    """Column sums, or norms where entries are negative; 1 for columns of zeros."""
-    sizes = W.sum(axis=0) if (W >= 0).all() else np.linalg.norm(W, axis=0)
+def _sizes(W: Array, by: str) -> Array:
+    """Column sums, or norms if asked for or where entries are negative; 1 for zero columns."""
+    sums = by == "sum" and (W >= 0).all()
+    sizes = W.sum(axis=0) if sums else np.linalg.norm(W, axis=0)
     return np.where(sizes > 0, sizes, 1.0)

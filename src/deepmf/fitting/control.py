@@ -20,6 +20,9 @@ CUT = ("max_time", "callback", "interrupted")
 REASONS = ("tol", "max_iter", *CUT, "diverged")
 """Reasons to stop, the gravest last."""
 
+_LEAST_EXPLAINED = 0.01
+"""Smallest explained fraction of the data's squares that makes the stopping rule stricter."""
+
 _DIVERGED = 1e8
 """Relative squared error at which a model without a loss of its own is given up."""
 
@@ -81,4 +84,16 @@ class Control:
         if self.max_time is not None and now.time >= self.max_time:
             return "max_time"
         change = decrease if consistent else abs(decrease)
-        return "tol" if taken and self.tol > 0 and change <= self.tol * fit_term else None
+        small = self.tol * fit_term * min(1.0, _explained(now))
+        return "tol" if taken and self.tol > 0 and change <= small else None
+
+
+def _explained(now: Progress) -> float:
+    """Explained over unexplained squares of the data, by the layer that explains most.
+
+    Of data that are mostly noise, such as texts, components explain a few percent only, and a
+    decrease that is small beside the loss may be large beside these.
+    """
+    errors = now.data_errors if np.isfinite(now.data_errors).any() else now.layer_errors
+    left = float(np.nanmin(errors))
+    return max(1 - left, _LEAST_EXPLAINED) / left if left > 0 else 1.0

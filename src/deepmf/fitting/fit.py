@@ -31,6 +31,7 @@ from deepmf.fitting.problem import Problem, check_against_data
 from deepmf.fitting.stop_warnings import warn_of
 from deepmf.fitting.sweep import Sweep
 from deepmf.init import Start, StartError
+from deepmf.init.merged import merged
 from deepmf.losses import DataCentric, Loss, Multilayer
 
 
@@ -106,6 +107,8 @@ class Moment:
     chosen: list[Trial] = field(default_factory=list)
     """The trial that each layer came from, without its state and codes."""
     joint: Stage | None = None
+    merged: Array | None = None
+    """A start for the next layer, from the components and codes of the one before."""
     layer_codes: list[Array] = field(default_factory=list)
     """For depth over codes, those of each layer so far."""
     codes: Any = None
@@ -228,6 +231,9 @@ class _Run:
         now.trials, now.at = [], 0
         if self.problem.over_codes or self.flat:
             codes = as_numpy(panels.codes.H).astype(np.float64)
+            if self.flat and len(now.chosen) < len(self.problem.layers):
+                rank = self.problem.layers[len(now.chosen)].rank
+                now.merged = merged(best.state.W[-1], codes @ codes.T, rank)
             if self.flat and at.number and self.problem.over_codes:
                 self._append(self._linked_codes(codes), codes)
             elif self.problem.over_codes:
@@ -297,11 +303,14 @@ class _Run:
     def _started(self) -> list[Trial]:
         """A trial for each start that works, those of a checkpoint included."""
         now, failure = self.now, StartError("There is no start to fit from.")
-        for number in range(len(now.trials), len(self.starts)):
+        starts = [*self.starts]
+        if now.merged is not None and now.merged.shape[1] == self.place.problem.ranks[0]:
+            starts.append(lambda panels, rank, rng: now.merged)  # type: ignore[arg-type]
+        for number in range(len(now.trials), len(starts)):
             if self._cut and any(now.trials):
                 break
             self._put_away()
-            state, start = self.place.copy(), self.starts[number]
+            state, start = self.place.copy(), starts[number]
             if isinstance(start, Given) and self.place.number > self.place.layer:
                 k, scales = self.place.number, now.state.scales[-1]
                 start = Given([start.W[k] / scales[:, None]], [start.H[k]])

@@ -55,6 +55,8 @@ class Problem:
     solver: Solver
     hierarchy: Literal["components", "codes"] = "components"
     """Direction of depth: layer l factors W_{l-1} or H_{l-1}."""
+    normalize: Literal["sum", "norm"] = "sum"
+    """Size of a component that is one where the model leaves scales open."""
 
     @property
     def ranks(self) -> list[int]:
@@ -103,6 +105,7 @@ class Problem:
         return {
             "ranks": self.ranks,
             "hierarchy": self.hierarchy,
+            "normalize": self.normalize,
             "model": self.loss.spec(),
             "solver": self.solver.spec(),
             **{
@@ -121,6 +124,7 @@ def build_problem(
     regularizer_H: object = None,
     solver: object = "fpgm",
     hierarchy: object = "components",
+    normalize: object = "sum",
 ) -> Problem:
     """Resolve names, spread single settings over the layers, and refuse what cannot work."""
     sizes = check_ranks(ranks)
@@ -146,7 +150,8 @@ def build_problem(
             set_H, natural_W = _natural(on_H, scaled=False), Transposed(set_H)
         set_W = _constraint(W_set, natural_W)
         layers.append(Layer(rank, set_W, set_H, on_W, on_H))
-    problem = Problem(tuple(layers), loss, by, "codes" if over_codes else "components")
+    direction: Literal["components", "codes"] = "codes" if over_codes else "components"
+    problem = Problem(tuple(layers), loss, by, direction, check_normalize(normalize))
     problem.loss.check_depth(depth)
     _check_parts(problem)
     return problem
@@ -173,6 +178,7 @@ def problem_from_spec(spec: dict[str, Any], custom: Sequence[type[Parametrized]]
         part("model", spec["model"]),
         part("solver", spec["solver"]),
         check_hierarchy(spec.get("hierarchy", "components")),
+        check_normalize(spec.get("normalize", "sum")),
     )
 
 
@@ -182,6 +188,16 @@ def check_hierarchy(given: Any) -> Literal["components", "codes"]:
         raise SettingError(
             f"{setting('hierarchy')} must be 'components' (each layer factors the components "
             f"of the one before) or 'codes' (its codes), got {given!r}."
+        )
+    return given
+
+
+def check_normalize(given: Any) -> Literal["sum", "norm"]:
+    """``"sum"`` or ``"norm"``."""
+    if given not in ("sum", "norm"):
+        raise SettingError(
+            f"{setting('normalize')} must be 'sum' (components that sum to one) or 'norm' "
+            f"(components of norm one), got {given!r}."
         )
     return given
 

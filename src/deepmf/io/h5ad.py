@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from deepmf._utils.optional import need
-from deepmf._utils.safe_archives import check_length, check_room
+from deepmf._utils.safe_archives import UnreadableError, check_length, check_room
 from deepmf.data.anndata_objects import FORMAT, from_matrix_of
 from deepmf.data.dataset import Dataset
 from deepmf.data.layout import Layout
@@ -97,6 +98,20 @@ def _check_there(path: Path, node: Any) -> None:
         check_room(path, part.shape, part.dtype)
         if part.compression is None and part.size:
             check_length(path, part.shape, part.dtype, part.id.get_storage_size())
+
+
+def read_obs(path: Path, column: str) -> NDArray[np.str_]:
+    """A column of obs as text."""
+    ad, h5py = _libraries("Reading .h5ad files")
+    with h5py.File(path, "r") as file:
+        check_hdf5(path, file)
+        obs = ad.io.read_elem(file["obs"])
+    if column not in obs.columns:
+        there = ", ".join(map(str, obs.columns)) or "none"
+        raise UnreadableError(
+            f"{path} has no column {column!r} in obs, and there is no such file; it has {there}."
+        )
+    return obs[column].astype(str).to_numpy().astype(np.str_)
 
 
 def _names(ad: Any, file: Any, axis: str) -> Any:

@@ -25,31 +25,34 @@ from deepmf.io.variables import is_numeric, list_of
 
 _TABLES = (".csv", ".tsv", ".txt")
 _SUFFIXES = (".mat", ".npz", ".npy", *_TABLES, ".sli", ".hdr")
-_ARRAYS = re.compile(r"(M|W|names|cood)(\d*)")
+_ARRAYS = re.compile(r"(M|W|A|names|cood)(\d*)")
 _NOT_MATERIALS = {"band", "bands", "feature", "index", ""}
 _SAME = 1e-3
 """Wavelengths that differ by less, relatively, are the same."""
 
 
 class _Found(NamedTuple):
-    """A matrix of features x materials, the materials' names, and wavelengths where known."""
+    """A matrix of features x materials, their names, and wavelengths and abundances if known."""
 
     W: Any
     names: list[str]
     wavelengths: NDArray[np.float64] | None = None
+    A: Any = None
 
 
 def read_truth(path: str | os.PathLike[str], data: Dataset) -> list[Truth]:
     """The true components that a file holds, those of most materials first.
 
     Where the file and the data have wavelengths, spectra are interpolated onto the data's bands;
-    else bands that ``data`` left out of its own file are left out here too.
+    else bands that ``data`` left out of its own file are left out here too. Abundances are taken
+    where they have a column for each sample of the data, in the same order.
 
     Parameters
     ----------
     path : path
-        ``.mat`` or ``.npz`` with M (features x materials, or M4, M5, ...) and names (``cood`` or
-        ``names``, ``names4``, ...), or one matrix under another name; ``FILE.mat:NAME`` takes the
+        ``.mat`` or ``.npz`` with M (features x materials, or M4, M5, ...), names (``cood`` or
+        ``names``, ``names4``, ...) and abundances A (materials x samples, or A4, A5, ...) where
+        known, or one matrix under another name; ``FILE.mat:NAME`` takes the
         array of that name. ``.npy`` with M alone, a CSV table with a column per material, or an
         ENVI spectral library.
     data : Dataset
@@ -133,7 +136,8 @@ def _from_arrays(path: Path, name: str | None, data: Dataset) -> list[_Found]:
         if given is None and n not in usual:
             given = _only_names(arrays, M.shape[1])
         names = component_names([] if given is None else given, M.shape[1])
-        out.append(_Found(M, names, find_wavelengths(waves, M.shape[:1])))
+        A = arrays.get(f"A{number}") if n in usual else None
+        out.append(_Found(M, names, find_wavelengths(waves, M.shape[:1]), A))
     return out
 
 
@@ -207,7 +211,24 @@ def _fitted(path: Path, found: _Found, data: Dataset) -> Truth:
             f"{path} has true components of {len(M)} features, but {data.name} has {m}{more}; "
             f"they must agree, or both must have wavelengths."
         )
-    return Truth(np.ascontiguousarray(M, dtype=np.float64), found.names, note)
+    A, left_out = _abundances(path, found, data)
+    W = np.ascontiguousarray(M, dtype=np.float64)
+    return Truth(W, found.names, " ".join(filter(None, (note, left_out))), A)
+
+
+def _abundances(path: Path, found: _Found, data: Dataset) -> tuple[NDArray[np.float64] | None, str]:
+    """Abundances with a column for each sample; or why there are none."""
+    if found.A is None:
+        return None, ""
+    A = found.A.toarray() if hasattr(found.A, "toarray") else np.asarray(found.A)
+    wanted = (len(found.names), data.X.shape[1])
+    if A.shape != wanted:
+        why = f"they are {' x '.join(map(str, A.shape))}, not {wanted[0]} x {wanted[1]}"
+    elif A.dtype.kind not in "buif" or not np.isfinite(A).all() or (A < 0).any():
+        why = "not all of them are finite and nonnegative numbers"
+    else:
+        return np.ascontiguousarray(A, dtype=np.float64), ""
+    return None, f"The abundances in {path.name} are not compared: {why}."
 
 
 def _interpolated(

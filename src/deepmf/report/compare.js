@@ -29,8 +29,13 @@ function drawRanking() {
         el("td", { class: numeric[c] ? "number" : null },
           c === 0 && index >= 0 ? runButton(index) : formats[c](cell))));
     })));
+  drawTerms(byId("ranking-terms"), about);
+}
+
+// What columns mean, each name once.
+function drawTerms(host, about) {
   const terms = new Map(about.filter((pair) => pair));
-  replace(byId("ranking-terms"), ...[...terms].map(([name, meaning]) =>
+  replace(host, ...[...terms].map(([name, meaning]) =>
     el("div", {}, el("dt", {}, name), el("dd", {}, ...subscripted(meaning)))));
 }
 

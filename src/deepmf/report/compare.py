@@ -42,28 +42,34 @@ def _cell(value: str | float) -> str | float | None:
 def default_ranking(runs: Sequence[Run], labels: Sequence[str]) -> Ranking:
     """Errors, scores and durations in the order of the runs."""
     depth = max(run.f.depth for run in runs)
-    scores = [_mean_scores(run, depth) for run in runs]
-    known = [k for k in range(depth) if any(np.isfinite(s[k]) for s in scores)]
+    found = [(name, k) for run in runs for k, own in enumerate(run.measures) for name in own]
+    names = list(dict.fromkeys(name for name, _ in found))
+    known = sorted(set(found), key=lambda pair: (names.index(pair[0]), pair[1]))
     columns = [
         "run",
         *(f"layer {k + 1}: error (%)" for k in range(depth)),
-        *(f"layer {k + 1}: MRSA" for k in known),
+        *(f"layer {k + 1}: {name}" for name, k in known),
         "sweeps",
         "seconds",
     ]
     rows = []
-    for run, label, score in zip(runs, labels, scores):
+    for run, label in zip(runs, labels):
         errors = (100 * root(run.f.history.data_errors[-1])).tolist()
         errors += [""] * (depth - len(errors))
-        found = [score[k] for k in known]
+        own = [run.measures[k].get(name, "") if k < run.f.depth else "" for name, k in known]
         time = float(run.f.history.time[-1])
-        rows.append([label, *errors, *found, float(run.f.n_iter), time])
+        rows.append([label, *errors, *own, float(run.f.n_iter), time])
     return Ranking(columns, readable(columns, rows))
 
 
-def _mean_scores(run: Run, depth: int) -> list[float]:
-    found = (run.scores.get(layer) for layer in range(1, depth + 1))
-    return [float("nan") if score is None else score.mean for score in found]
+def measures_table(run: Run) -> dict[str, Any]:
+    """Measures of a run with a row for each layer; no rows where there are none."""
+    names = list(dict.fromkeys(name for own in run.measures for name in own))
+    rows: list[list[str | float]] = [
+        [f"layer {k}", *(own.get(name, "") for name in names)]
+        for k, own in enumerate(run.measures, start=1)
+    ]
+    return table(Ranking(["", *names], rows if names else []))
 
 
 def side_by_side(runs: Sequence[Run]) -> list[dict[str, Any]]:

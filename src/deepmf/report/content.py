@@ -15,7 +15,7 @@ from deepmf.factorization import Factorization
 from deepmf.fitting.history import DIVERGED
 from deepmf.hierarchy.order import layer_orders
 from deepmf.report.axis import Axis
-from deepmf.report.compare import Ranking, default_ranking, side_by_side, table
+from deepmf.report.compare import Ranking, default_ranking, measures_table, side_by_side, table
 from deepmf.report.numbers import block_mean, composite, quantized, root, rounded, thinned
 from deepmf.report.texts import digits, duration, model_name, short, summary
 from deepmf.runs.run import Run
@@ -135,6 +135,7 @@ def _run(run: Run, label: str, axis: Axis | None, detail: Detail) -> dict[str, A
         "residual": _residual(run, detail.block),
         "color": _color(f, detail.block),
         "history": _history(f),
+        "measures": measures_table(run),
     }
 
 
@@ -231,6 +232,8 @@ def _truth(run: Run, layer: int, axis: Axis | None) -> dict[str, Any] | None:
         "names": [short(name) for name in known.names],
         "order": score.order.tolist(),
         "distances": rounded(score.distances),
+        "angles": rounded(run.angles[layer]),
+        "rmse": rounded(run.abundances[layer].components) if layer in run.abundances else None,
         "mean": rounded([score.mean])[0],
         "curves": [] if axis is None else [axis.curve(w) for w in scaled.T],
     }

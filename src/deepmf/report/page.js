@@ -242,6 +242,20 @@ function drawColumns(layer) {
   replace(byId("components-body"), top ? columns(layer, (k) => bars(top[k].slice(0, 10))) : curveColumns(layer));
 }
 
+// --- measures -----------------------------------------------------------------------------------
+
+function drawMeasures() {
+  const { columns, rows, about } = run().measures;
+  byId("measures").hidden = rows.length === 0;
+  const formats = columns.map((_, c) => columnFormat(rows.map((row) => row[c])));
+  const kind = (c) => (c === 0 ? null : "number");
+  replace(byId("measures-table"),
+    el("thead", {}, el("tr", {}, ...columns.map((name, c) => el("th", { scope: "col", class: kind(c) }, name)))),
+    el("tbody", {}, ...rows.map((row) => el("tr", {}, ...row.map((cell, c) =>
+      el("td", { class: kind(c) }, c === 0 ? cell : formats[c](cell)))))));
+  drawTerms(byId("measures-terms"), about);
+}
+
 // --- truth --------------------------------------------------------------------------------------
 
 function drawTruth() {
@@ -252,15 +266,15 @@ function drawTruth() {
 
 function truthOfLayer(truth, layer) {
   const rows = truth.names
-    .map((name, i) => ({ name, k: truth.order[i], mrsa: truth.distances[i], curve: truth.curves[i] }))
+    .map((name, i) => ({ name, k: truth.order[i], mrsa: truth.distances[i], sad: truth.angles[i], rmse: truth.rmse?.[i], curve: truth.curves[i] }))
     .sort((a, b) => a.mrsa - b.mrsa);
   const table = el("table", {},
     el("thead", {}, el("tr", {}, ...["truth", "component"].map((h) => el("th", { scope: "col" }, h)),
-      el("th", { scope: "col", class: "number" }, "MRSA"))),
-    el("tbody", {}, ...rows.map(({ name, k, mrsa }) => el("tr", {},
+      ...["MRSA", "SAD", ...(truth.rmse ? ["RMSE"] : [])].map((h) => el("th", { scope: "col", class: "number" }, h)))),
+    el("tbody", {}, ...rows.map(({ name, k, mrsa, sad, rmse }) => el("tr", {},
       el("td", {}, name),
       el("td", {}, el("button", { type: "button", class: "plain", on: { click: () => visit(layer, k) } }, idOf(layer, k))),
-      el("td", { class: "number" }, digits(mrsa))))));
+      ...[mrsa, sad, ...(truth.rmse ? [rmse] : [])].map((v) => el("td", { class: "number" }, digits(v)))))));
   const curves = data.show !== "curves" ? null : el("div", { class: "overlays" }, ...rows.map(({ name, k, curve, mrsa }) =>
     el("figure", {},
       svg("svg", { width: 190, height: 96, role: "img", "aria-label": `${name}: fit and truth, MRSA ${digits(mrsa)}` },
@@ -332,6 +346,7 @@ function drawRun() {
   drawDetails();
   drawComponents();
   drawErrors();
+  drawMeasures();
   drawTruth();
   drawSettings();
   drawSectionLinks();

@@ -24,6 +24,25 @@ _STOPPED = {
 _COLUMNS = {
     "MRSA": "angle between the layer's components and the true ones, after removal of their "
     "means; mean over the components, from 0 (same shape) to 100; lower is better",
+    "SAD": "spectral angle of the same pairs in radians (1 rad is 57.3 degrees); mean over the "
+    "components; lower is better",
+    "abundance RMSE": "root mean square error of the fractions of the same pairs, which sum to "
+    "1 in every pixel, from 0 to 1; lower is better",
+    "NMI": "normalized mutual information of clusters and classes, from 0 to 1; higher is better. "
+    "A sample's cluster is its largest code; for pictures, clusters are k-means of codes of norm 1",
+    "ARI": "Rand index of clusters and classes, adjusted for chance: 0 for random clusters, at "
+    "most 1; higher is better",
+    "ACC": "share of samples whose cluster is paired with their class, at the best one-to-one "
+    "pairing; higher is better",
+    "purity": "share of samples in the largest class of their cluster; it rises with the number of "
+    "clusters",
+    "sibling agreement": "share of pairs of components with one parent in this layer whose samples "
+    "mostly have the same class, from 0 to 1; higher is better",
+    "agreement by chance": "sibling agreement to expect if parents were exchanged at random",
+    "NPMI": "normalized pointwise mutual information of the 10 top features of a component over "
+    "the samples, mean over the layer, from -1 to 1; higher is better",
+    "topic diversity": "share of different features among the 25 top features of all components of "
+    "the layer; higher is better",
     "error": "‖X − W_l H_l ⋯ H_1‖ / ‖X‖: how far layer l is from the data; lower is better",
     "layer error": "‖W_{l−1} − W_l H_l‖ / ‖W_{l−1} at the start‖, W_0 being X: how far layer l is "
     "from the layer above it; lower is better",

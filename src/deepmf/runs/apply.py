@@ -98,6 +98,8 @@ def apply(
         facts={"run": str(folder), **facts(path, data, time.perf_counter() - began)},
         residual=relative_residuals(data.X, f.W[0], f.H[0]),
         notes=list(data.notes),
+        truth={k: known._replace(A=None) for k, known in run.truth.items()},
+        measured=(),
     )
     sums = [(residuals.sum(), norms.sum()) for residuals, norms in squares]
     return Applied(done, [float(left / whole) if whole else 0.0 for left, whole in sums])

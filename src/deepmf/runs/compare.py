@@ -30,14 +30,18 @@ class Entry:
     """Mean MRSA between matched components of layer 1, over all pairs of seeds."""
 
     def measures(self) -> dict[str, float]:
-        """Numbers to rank by, lower is better, sparsity apart."""
+        """Measures of the best run by name and layer, and seconds."""
         f = self.run.f
         layers = range(1, f.depth + 1)
-        found = {f"MRSA {k}": score.mean for k, score in self.run.scores.items()}
+        own = self.run.measures
+        named = dict.fromkeys(name for measures in own for name in measures)
+        found = {
+            f"{name} {k}": own[k - 1][name] for name in named for k in layers if name in own[k - 1]
+        }
         last = f.history.data_errors[-1], f.history.layer_errors[-1]
-        data, own = (100 * np.sqrt(errors) for errors in last)
+        data, layer = (100 * np.sqrt(errors) for errors in last)
         found |= {f"error {k} %": float(data[k - 1]) for k in layers}
-        found |= {f"layer error {k} %": float(own[k - 1]) for k in layers}
+        found |= {f"layer error {k} %": float(layer[k - 1]) for k in layers}
         found |= {f"sparsity {k}": float(np.mean(hoyer(f.basis(k)))) for k in layers}
         if self.instability is not None:
             found["instability"] = self.instability

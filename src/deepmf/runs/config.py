@@ -16,6 +16,7 @@ from deepmf._utils.messages import SettingError, setting
 from deepmf.fitting.checkpoint import Checkpoint
 from deepmf.fitting.registry import SETTINGS, known
 from deepmf.io import Reading
+from deepmf.io.labels import labels_file
 from deepmf.io.truth import truth_file
 
 _NOT_IN_FILES = ("X", "callbacks", "panel_size")
@@ -46,6 +47,8 @@ class Config:
         A file, or ``dataset:NAME`` for one of `deepmf.datasets`.
     truth : tuple of str
         Files with true components.
+    labels : str, optional
+        File with the classes of the samples, or the name of a column of obs.
     fixed : str, optional
         File with components that W of layer 1 holds.
     scale : str, optional
@@ -58,6 +61,7 @@ class Config:
 
     path: str
     truth: tuple[str, ...] = ()
+    labels: str | None = None
     fixed: str | None = None
     scale: str | None = None
     reading: Reading = field(default_factory=Reading)
@@ -68,7 +72,8 @@ class Config:
         """What a run reads."""
         beside = [getattr(self.reading, name) for name in PATHS]
         known = [truth_file(file) for file in (*self.truth, self.fixed) if file]
-        named = [self.path, *known, *beside]
+        classes = labels_file(self.labels) if self.labels else None
+        named = [self.path, *known, classes, *beside]
         return [file for file in named if file and not file.startswith("dataset:")]
 
     def check_data(self) -> None:
@@ -85,7 +90,7 @@ class Config:
         import tomli_w
 
         answers = {f.name: getattr(self.reading, f.name) for f in fields(self.reading)}
-        own = {name: getattr(self, name) for name in ("path", "truth", "fixed", "scale")}
+        own = {name: getattr(self, name) for name in ("path", "truth", "labels", "fixed", "scale")}
         given = {**own, "truth": list(self.truth), **answers}
         content = {
             "input": {k: _plain(v) for k, v in given.items() if v is not None and v != []},
@@ -105,7 +110,9 @@ class Config:
         check_keys(content, ("input", "fit"), str(file))
         given, fit = ({**_table(content, name, file)} for name in ("input", "fit"))
         answers = [f.name for f in fields(Reading)]
-        check_keys(given, ("path", "truth", "fixed", "scale", *answers), f"[input] of {file}")
+        check_keys(
+            given, ("path", "truth", "labels", "fixed", "scale", *answers), f"[input] of {file}"
+        )
         check_keys(fit, tuple(FIT_DEFAULTS), f"[fit] of {file}")
         near = file.absolute().parent  # so that a run can be repeated from anywhere
         path = _beside(near, given.pop("path", ""), file)
@@ -113,6 +120,9 @@ class Config:
         truths = tuple(
             _beside(near, t, file) for t in (truth if isinstance(truth, list) else [truth])
         )
+        classes = given.pop("labels", "")
+        beside = _beside(near, classes, file)
+        labels = (beside if labels_file(beside) else classes) or None
         fixed = _beside(near, given.pop("fixed", ""), file) or None
         scale = given.pop("scale", None)
         if not isinstance(scale, str | None):
@@ -128,7 +138,7 @@ class Config:
             raise ConfigError(
                 f"{file}: allow_negative must be true or false, got {fit['allow_negative']!r}."
             )
-        return cls(path, truths, fixed, scale, Reading(**given), fit)
+        return cls(path, truths, labels, fixed, scale, Reading(**given), fit)
 
     @property
     def checkpoint(self) -> Checkpoint | None:

@@ -27,9 +27,11 @@ from deepmf.fitting.control import Callback
 from deepmf.fitting.interrupt import InterruptedWarning
 from deepmf.fitting.problem import build_problem
 from deepmf.io import read
+from deepmf.io.labels import read_labels
 from deepmf.io.truth import read_truth
 from deepmf.metrics import relative_residuals
 from deepmf.runs.config import FIT_DEFAULTS, Config, ConfigError
+from deepmf.runs.measures import layer_measures
 from deepmf.runs.run import Run
 from deepmf.runs.scaling import measured, scaled
 
@@ -41,7 +43,7 @@ _VERSIONS = ("deepmf", "numpy", "scipy", "scikit-learn", "numba")
 
 
 def open_data(config: Config) -> Dataset:
-    """The data, scaled as asked, with the truth from files beside it."""
+    """The data, scaled as asked, with the truth and the classes from files beside it."""
     config.check_data()
     if config.path.startswith("dataset:"):
         said = [name for name, answer in vars(config.reading).items() if answer is not None]
@@ -56,10 +58,13 @@ def open_data(config: Config) -> Dataset:
         data = replace(
             data,
             W=[t.W for t in truths],
+            A=[t.A for t in truths],
             H=[],
             names=[list(t.names) for t in truths],
             notes=[*data.notes, *(t.note for t in truths if t.note)],
         )
+    if config.labels is not None:
+        data = replace(data, labels=read_labels(config.labels, data))
     if config.scale is None:
         return data
     by = measured(data.X, config.scale)
@@ -112,6 +117,7 @@ def execute(
         truth=truth,
         residual=relative_residuals(data.X, f.W[0], f.H[0]),
         notes=notes,
+        measured=layer_measures(f, data),
     )
 
 
@@ -125,8 +131,8 @@ def _with_held(
     settings = {name: value for name, value in arguments.items() if name in _OF_PROBLEM}
     layers = build_problem(**settings).layers
     first, *others = (layer.constraint_W for layer in layers)
-    W, _, note = read_truth(file, data)[0]
-    notes = [note] if note else []
+    known = read_truth(file, data)[0]
+    W, notes = known.W, [known.note] if known.note else []
     scales = first.scales(W)
     if scales is not None:
         way = f"; {setting(constraint_W='nonnegative')} keeps the units of the file"
@@ -159,10 +165,10 @@ def _typical_size(X: Any) -> float:
 def truth_by_layer(data: Dataset, ranks: Sequence[int]) -> dict[int, Truth]:
     """A truth belongs to the first layer, not yet taken, of as many components."""
     found: dict[int, Truth] = {}
-    for W, names in zip(data.W, data.names):
+    for known in data.truths:
         for layer, rank in enumerate(ranks, start=1):
-            if rank == W.shape[1] and layer not in found:
-                found[layer] = Truth(W, names)
+            if rank == len(known.names) and layer not in found:
+                found[layer] = known
                 break
     return found
 

@@ -12,7 +12,10 @@ from deepmf.core.quadratic import Array
 from deepmf.data.dataset import Truth
 from deepmf.factorization import Factorization
 from deepmf.hierarchy.names import component_ids
-from deepmf.metrics import Matching, match
+from deepmf.metrics import AbundanceErrors, Matching, abundance_rmse, match, sad
+
+OF_TRUTH = ("MRSA", "SAD", "abundance RMSE")
+"""Names of the measures against the truth."""
 
 DOUBTFUL = 15.0
 """MRSA above which the name of a matched true component gets a question mark."""
@@ -38,6 +41,8 @@ class Run:
         ||x_j - W_1 h_j|| / ||x_j|| of each sample.
     notes : sequence of str
         Warnings of the fit.
+    measured : sequence of mapping of str to float
+        By layer, measures that need classes or the data, see `deepmf.runs.measures`.
     """
 
     name: str
@@ -47,6 +52,7 @@ class Run:
     truth: Mapping[int, Truth] = field(default_factory=dict)
     residual: Array | None = None
     notes: Sequence[str] = ()
+    measured: Sequence[Mapping[str, float]] = ()
 
     @cached_property
     def scores(self) -> dict[int, Matching]:
@@ -56,11 +62,48 @@ class Run:
         """
         return {
             layer: match(self.truth[layer].W, W)
-            for layer, W in enumerate(self.f.W, start=1)
+            for layer, W in enumerate(self._components, start=1)
             if layer in self.truth
             and self.truth[layer].W.shape[1] <= W.shape[1]
             and np.isfinite(W).all()
         }
+
+    @cached_property
+    def angles(self) -> dict[int, Array]:
+        """Spectral angles in radians of the pairs of `scores`, by layer."""
+        return {
+            layer: np.diag(sad(self.truth[layer].W, self._components[layer - 1][:, score.order]))
+            for layer, score in self.scores.items()
+        }
+
+    @cached_property
+    def abundances(self) -> dict[int, AbundanceErrors]:
+        """Errors of the fractions of the pairs of `scores`, by layer, where the truth has some.
+
+        Layers of signed factors are left out: they have no fractions.
+        """
+        found = {}
+        for layer, score in self.scores.items():
+            A, fractions = self.truth[layer].A, self.f.view(layer).fractions
+            if A is not None and fractions.kind == "fractions":
+                found[layer] = abundance_rmse(A, fractions.values, score.order)
+        return found
+
+    @cached_property
+    def measures(self) -> list[dict[str, float]]:
+        """All measures of each layer by name, those against the truth first."""
+        layers: list[dict[str, float]] = [{} for _ in self.f.ranks]
+        for layer, score in self.scores.items():
+            layers[layer - 1] |= {"MRSA": score.mean, "SAD": float(self.angles[layer].mean())}
+            if layer in self.abundances:
+                layers[layer - 1]["abundance RMSE"] = self.abundances[layer].overall
+        for own, more in zip(layers, self.measured):
+            own |= more
+        return layers
+
+    @property
+    def _components(self) -> list[Array]:
+        return [self.f.view(layer).W for layer in range(1, self.f.depth + 1)]
 
     @cached_property
     def names(self) -> list[list[str]]:

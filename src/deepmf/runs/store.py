@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ from deepmf.factorization import Factorization
 from deepmf.io import FORMATS
 from deepmf.io.numpy_files import Npy
 from deepmf.io.spectral_library import write_library
-from deepmf.runs.run import Run
+from deepmf.runs.run import OF_TRUTH, Run
 
 _TRUTH = "truth.npz"
 _RESIDUAL = "residual.npy"
@@ -29,10 +29,11 @@ def save_run(folder: Path, run: Run) -> None:
     """Write everything into a new folder.
 
     ``factors.npz`` (`Factorization.load` reads it) is the fit as it is; ``config.toml``,
-    ``summary.json``, ``history.csv``, ``components-layer-l.csv``, ``links-layer-l.csv``, codes in
-    the input's own kind, an ENVI spectral library for spectra, ``truth.npz`` and ``residual.npy``,
-    for a scene also in the input's own kind. A scene's components are in the data's units there,
-    and its codes are fractions of pixels, see `deepmf.unmixing`.
+    ``summary.json``, ``history.csv``, ``measures.csv``, ``truth-layer-l.csv``,
+    ``components-layer-l.csv``, ``links-layer-l.csv``, codes in the input's own kind, an ENVI
+    spectral library for spectra, ``truth.npz`` and ``residual.npy``, for a scene also in the
+    input's own kind. A scene's components are in the data's units there, and its codes are
+    fractions of pixels, see `deepmf.unmixing`.
     """
     check_space(folder, run.f)
     run.f.save(folder / "factors.npz")
@@ -40,12 +41,15 @@ def save_run(folder: Path, run: Run) -> None:
     summary = json.dumps(summarize(run), indent=2, ensure_ascii=False, allow_nan=False)
     (folder / "summary.json").write_text(summary + "\n", encoding="utf-8")
     _write_tables(folder, run)
+    _write_measures(folder, run)
     write_samples(folder, run)
     if run.f.layout.wavelengths is not None:
         write_library(folder, run.f, run.names)
     if run.truth:
-        arrays: dict[str, Any] = {f"W{layer}": truth.W for layer, truth in run.truth.items()}
-        arrays |= {f"names{layer}": np.array(truth.names) for layer, truth in run.truth.items()}
+        arrays: dict[str, Any] = {}
+        for layer, known in run.truth.items():
+            arrays |= {f"W{layer}": known.W, f"names{layer}": np.array(known.names)}
+            arrays |= {} if known.A is None else {f"A{layer}": known.A}
         np.savez_compressed(folder / _TRUTH, **arrays)
 
 
@@ -86,6 +90,7 @@ def load_run(folder: Path) -> Run:
             truth=_load_truth(folder / _TRUTH, f),
             residual=_load_residual(folder / _RESIDUAL, f),
             notes=[str(note) for note in summary["notes"]],
+            measured=[_measured(layer) for layer in summary.get("layers", [])],
         )
     except UNREADABLE as error:
         raise ValueError(
@@ -107,6 +112,7 @@ def summarize(run: Run) -> dict[str, Any]:
                 "layer_error": _finite(last.layer_errors[-1, layer - 1]),
                 "weight": _finite(f.weights[layer - 1]),
                 **({} if score is None else {"mrsa": score.mean}),
+                "measures": run.measures[layer - 1],
             }
         )
     return {
@@ -120,6 +126,12 @@ def summarize(run: Run) -> dict[str, Any]:
         "notes": list(run.notes),
         "facts": dict(run.facts),
     }
+
+
+def _measured(layer: Mapping[str, Any]) -> dict[str, float]:
+    """The measures of a layer in a summary that do not follow from the truth."""
+    given = layer.get("measures", {})
+    return {str(name): float(v) for name, v in given.items() if name not in OF_TRUTH}
 
 
 def _finite(value: Any) -> float | None:
@@ -155,6 +167,27 @@ def _write_tables(folder: Path, run: Run) -> None:
             write_csv(table, ["share of, in", *upper], ([name, *row] for name, row in shares))
 
 
+def _write_measures(folder: Path, run: Run) -> None:
+    """A line of all measures for each layer, and one for each true component."""
+    names = list(dict.fromkeys(name for measures in run.measures for name in measures))
+    if names:
+        rows = [[found.get(name, "") for name in names] for found in run.measures]
+        sizes = enumerate(run.f.ranks, start=1)
+        lines = ([layer, rank, *row] for (layer, rank), row in zip(sizes, rows))
+        write_csv(folder / "measures.csv", ["layer", "components", *names], lines)
+    for layer, score in run.scores.items():
+        columns: list[Sequence[Any]] = [
+            run.truth[layer].names,
+            [run.names[layer - 1][k] for k in score.order],
+            score.distances.tolist(),
+            run.angles[layer].tolist(),
+        ]
+        if layer in run.abundances:
+            columns.append(run.abundances[layer].components.tolist())
+        head = ["truth", "component", *OF_TRUTH][: len(columns)]
+        write_csv(folder / f"truth-layer-{layer}.csv", head, zip(*columns))
+
+
 def write_samples(folder: Path, run: Run) -> None:
     """Codes and residuals of the samples, in the kind of the file that they came from."""
     f, layout = run.f, run.f.layout
@@ -173,9 +206,18 @@ def _load_truth(path: Path, f: Factorization) -> dict[int, Truth]:
         return {}
     arrays = load_npz(path)
     layers = sorted(int(name[1:]) for name in arrays if name.startswith("W"))
-    found = {k: Truth(arrays[f"W{k}"], arrays[f"names{k}"].tolist()) for k in layers}
-    for layer, (W, names, _) in found.items():
-        if W.shape != (len(f.W[0]), len(names)) or not np.isfinite(W).all():
+    found = {
+        k: Truth(arrays[f"W{k}"], arrays[f"names{k}"].tolist(), A=arrays.get(f"A{k}"))
+        for k in layers
+    }
+    for layer, (W, names, _, A) in found.items():
+        shapes = (len(f.W[0]), len(names)), (len(names), f.H[0].shape[1])
+        fits = [
+            M.shape == shape and bool(np.isfinite(M).all())
+            for M, shape in zip((W, A), shapes)
+            if M is not None
+        ]
+        if not all(fits) or (A is not None and (A < 0).any()):
             raise ValueError(f"the truth of layer {layer} does not fit")
     return found
 

@@ -2,8 +2,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from deepmf import metrics
-from deepmf.metrics import data_errors, hoyer, layer_errors, links, match, mrsa, sad
+from deepmf.metrics import arrays, data_errors, hoyer, layer_errors, links, match, mrsa, sad
 
 
 @pytest.fixture
@@ -178,7 +177,7 @@ def factors(rng):
 
 @pytest.mark.parametrize("block", [2**22, 7 * 8])
 def test_layer_errors_are_section_8(factors, block, monkeypatch):
-    monkeypatch.setattr(metrics, "_BLOCK", block)
+    monkeypatch.setattr(arrays, "BLOCK", block)
     X, W, H = factors
     expected = [
         ((X - W[0] @ H[0]) ** 2).sum() / (X**2).sum(),
@@ -190,7 +189,7 @@ def test_layer_errors_are_section_8(factors, block, monkeypatch):
 
 @pytest.mark.parametrize("block", [2**22, 7 * 8])
 def test_data_errors_are_section_8(factors, block, monkeypatch):
-    monkeypatch.setattr(metrics, "_BLOCK", block)
+    monkeypatch.setattr(arrays, "BLOCK", block)
     X, W, H = factors
     approximations = [W[0] @ H[0], W[1] @ H[1] @ H[0], W[2] @ H[2] @ H[1] @ H[0]]
     expected = [((X - Y) ** 2).sum() / (X**2).sum() for Y in approximations]

@@ -1,0 +1,89 @@
+"""Maximum volume of the dual simplex (MV-Dual, Abdolali, Barbarino and Gillis 2024)."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.optimize import minimize
+
+from deepmf._utils.messages import setting
+from deepmf.core.quadratic import Array
+from deepmf.data.panels.base import Panels
+from deepmf.init.base import StartError
+from deepmf.init.nfindr import largest_simplex
+from deepmf.init.reduced import reduced
+
+_FIRST, _SHARPER, _LAST = 1e-2, 0.3, 1e-5
+"""Slack relative to the data: at first, factor from stage to stage, and at least."""
+
+_STAGE = {"maxiter": 500, "maxcor": 30, "ftol": 1e-15, "gtol": 1e-9}
+
+
+def mv_dual(panels: Panels, rank: int, rng: np.random.Generator | None = None) -> Array:
+    """Vertices of the simplex around the data whose dual is largest; they need not be columns.
+
+    With Y = U'X the data in r dimensions, u'y the sum of a column and h = Q y its coordinates::
+
+        max  log|det Q| - 1/n sum_kj rho((-q_k'y_j)_+ / (s ||q_k||))   with   1'Q = u'
+        rho(t) = t^2 / 2 for t <= 1, t - 1/2 above;   s^2 = ||X - U Y||^2 / (n (m - r))
+
+    On the plane u'y = 1, rows of Q are facets ``q_k'y = (1 - t_k'(y - v)) / r`` of the simplex with
+    vertices Q^-1 and center v. The t_k are the vertices of its dual about v, whose volume is
+    proportional to |det Q|. The slack rho is what noise of the size of the residual makes of
+    columns inside. ||q_k|| is that of the largest simplex of columns (N-FINDR), the first Q.
+    Stages with less and less slack approach s where there is little noise.
+    """
+    data = reduced(panels, rank, "MV-Dual")
+    seeds = largest_simplex(data)
+    Y = data.Y
+    n = Y.shape[1]
+    u = data.U.sum(axis=0)
+    u = u / (u @ Y.mean(axis=1))
+    if (u @ Y[:, seeds] <= 0).any():
+        raise StartError(
+            f"MV-Dual scales columns to a common sum, and the sum of an extreme column is not "
+            f"positive. Use {setting(init='snpa')} or {setting(init='random')} for such data."
+        )
+    signed = panels.columns(data.index[seeds]).min() < 0
+    size2 = np.sum(Y * Y) / Y.size
+    rest2 = np.sum(panels.column_norms2()[data.index]) - np.sum(Y * Y)
+    noise2 = max(rest2, 0.0) / (n * max(panels.shape[0] - rank, 1))
+    slack = float(np.sqrt(max(noise2, _LAST**2 * size2)))
+    W = data.U @ _vertices(Y, Y[:, seeds] / (u @ Y[:, seeds]), slack, _FIRST * float(np.sqrt(size2)))
+    return W if signed else np.maximum(W, 0)
+
+
+def _vertices(Y: Array, V: Array, slack: float, first: float) -> Array:
+    """Q^-1 of the best Q, from the vertices V of another simplex."""
+    if len(V) == 1:
+        return V
+    widths = np.linalg.norm(np.linalg.inv(V), axis=1)
+    s = max(slack, first)
+    while True:
+        V = V @ np.linalg.inv(_change(np.linalg.solve(V, Y), s * widths))
+        if s <= slack:
+            return V
+        s = max(_SHARPER * s, slack)
+
+
+def _change(H: Array, slacks: Array) -> Array:
+    """The best G for Q <- G Q, with H = Q Y: columns of G sum to one."""
+    r, n = H.shape
+    eye = np.eye(r)
+
+    def whole(free: Array) -> Array:
+        A = free.reshape(r - 1, r)
+        return eye + np.vstack([A, -A.sum(axis=0)])
+
+    def objective(free: Array) -> tuple[float, Array]:
+        G = whole(free)
+        sign, log_det = np.linalg.slogdet(G)
+        if sign <= 0:
+            return np.inf, np.zeros_like(free)
+        outside = np.maximum(-(G @ H) / slacks[:, None], 0)
+        inner = np.minimum(outside, 1)
+        value = np.sum(inner * (outside - 0.5 * inner)) / n - log_det
+        gradient = -(inner / slacks[:, None]) @ H.T / n - np.linalg.inv(G).T
+        return value, (gradient[:-1] - gradient[-1]).ravel()
+
+    free = np.zeros((r - 1) * r)
+    return whole(minimize(objective, free, jac=True, method="L-BFGS-B", options=_STAGE).x)

@@ -6,6 +6,7 @@ import numpy as np
 from scipy.optimize import minimize
 
 from deepmf._utils.messages import setting
+from deepmf._utils.threads import single_blas
 from deepmf.core.quadratic import Array
 from deepmf.data.panels.base import Panels
 from deepmf.init.base import StartError
@@ -14,6 +15,9 @@ from deepmf.init.reduced import reduced
 
 _FIRST, _SHARPER, _LAST = 1e-2, 0.3, 1e-5
 """Slack relative to the data: at first, factor from stage to stage, and at least."""
+
+_NEVER = 1e10
+"""Objective where the simplex is turned inside out, which a line search must step back from."""
 
 _STAGE = {"maxiter": 500, "maxcor": 30, "ftol": 1e-15, "gtol": 1e-9}
 
@@ -30,25 +34,27 @@ def mv_dual(panels: Panels, rank: int, rng: np.random.Generator | None = None) -
     vertices Q^-1 and center v. The t_k are the vertices of its dual about v, whose volume is
     proportional to |det Q|. The slack rho is what noise of the size of the residual makes of
     columns inside. ||q_k|| is that of the largest simplex of columns (N-FINDR), the first Q.
-    Stages with less and less slack approach s where there is little noise.
+    Stages with less and less slack approach s where there is little noise. In the end vertices are
+    scaled such that codes sum to one, as nearly as a single scale for each allows.
     """
     data = reduced(panels, rank, "MV-Dual")
-    seeds = largest_simplex(data)
-    Y = data.Y
-    n = Y.shape[1]
-    u = data.U.sum(axis=0)
-    u = u / (u @ Y.mean(axis=1))
-    if (u @ Y[:, seeds] <= 0).any():
+    Y, seeds = data.Y, largest_simplex(data)
+    sums = data.U.sum(axis=0)
+    average, extreme = sums @ Y.mean(axis=1), sums @ Y[:, seeds]
+    if min(average, *extreme) <= 0:
         raise StartError(
             f"MV-Dual scales columns to a common sum, and the sum of an extreme column is not "
             f"positive. Use {setting(init='snpa')} or {setting(init='random')} for such data."
         )
+    V = Y[:, seeds] * (average / extreme)
     signed = panels.columns(data.index[seeds]).min() < 0
-    size2 = np.sum(Y * Y) / Y.size
-    rest2 = np.sum(panels.column_norms2()[data.index]) - np.sum(Y * Y)
-    noise2 = max(rest2, 0.0) / (n * max(panels.shape[0] - rank, 1))
-    slack = float(np.sqrt(max(noise2, _LAST**2 * size2)))
-    W = data.U @ _vertices(Y, Y[:, seeds] / (u @ Y[:, seeds]), slack, _FIRST * float(np.sqrt(size2)))
+    norm2 = np.sum(Y * Y)
+    rest2 = max(np.sum(panels.column_norms2()[data.index]) - norm2, 0.0)
+    noise = np.sqrt(rest2 / (Y.shape[1] * max(panels.shape[0] - rank, 1)))
+    size = np.sqrt(norm2 / Y.size)
+    with single_blas():
+        V = _vertices(Y, V, max(noise, _LAST * size), _FIRST * size)
+    W: Array = data.U @ (V / _scales(np.linalg.solve(V, Y)))
     return W if signed else np.maximum(W, 0)
 
 
@@ -65,6 +71,12 @@ def _vertices(Y: Array, V: Array, slack: float, first: float) -> Array:
         s = max(_SHARPER * s, slack)
 
 
+def _scales(H: Array) -> Array:
+    """argmin over d of ||H'd - 1||, where that is positive."""
+    d = np.linalg.lstsq(H @ H.T, H.sum(axis=1), rcond=None)[0]
+    return d if d.min() > 0 else np.ones_like(d)
+
+
 def _change(H: Array, slacks: Array) -> Array:
     """The best G for Q <- G Q, with H = Q Y: columns of G sum to one."""
     r, n = H.shape
@@ -78,7 +90,7 @@ def _change(H: Array, slacks: Array) -> Array:
         G = whole(free)
         sign, log_det = np.linalg.slogdet(G)
         if sign <= 0:
-            return np.inf, np.zeros_like(free)
+            return _NEVER, np.zeros_like(free)
         outside = np.maximum(-(G @ H) / slacks[:, None], 0)
         inner = np.minimum(outside, 1)
         value = np.sum(inner * (outside - 0.5 * inner)) / n - log_det

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.optimize import minimize
 
 from deepmf._utils.messages import setting
 from deepmf._utils.threads import single_blas
@@ -79,6 +78,8 @@ def _scales(H: Array) -> Array:
 
 def _change(H: Array, slacks: Array) -> Array:
     """The best G for Q <- G Q, with H = Q Y: columns of G sum to one."""
+    from scipy.optimize import minimize  # late: it loads slowly
+
     r, n = H.shape
     eye = np.eye(r)
 

@@ -24,7 +24,7 @@ _BATCH = 64
 
 
 def usual_columns(panels: Panels) -> Members:
-    """Whether each column is neither zero nor an outlier.
+    """Mask of the columns that are neither zero nor outliers.
 
     With ``q`` the largest norm once the longest hundredth of the columns is left out, column j is
     an outlier if ``||x_j|| > 3 q`` and no other column lies within ``||x_j|| / 2`` of it. Fewer
@@ -43,7 +43,7 @@ def usual_columns(panels: Panels) -> Members:
 def _alone(
     panels: Panels, norms: Array, long: NDArray[np.intp], others: NDArray[np.intp]
 ) -> Members:
-    """Whether none of the others is near a long column; shorter ones cannot be."""
+    """Mask of the long columns that none of the others is near; shorter ones cannot be."""
     alone = np.ones(len(long), dtype=bool)
     for first in range(0, len(long), _BATCH):
         some = long[first : first + _BATCH]

@@ -22,7 +22,7 @@ class Reduced:
     """The usual columns of X in the span of its r leading left singular vectors."""
 
     index: NDArray[np.intp]
-    """Which columns these are."""
+    """Indices of these columns in X."""
     U: Array
     """The singular vectors, m x r."""
     Y: Array

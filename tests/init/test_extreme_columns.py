@@ -69,6 +69,20 @@ def test_vca_draws_from_the_generator():
     assert any(indices(X, start(vca, X, 4, s)) != indices(X, start(vca, X, 4, 0)) for s in range(9))
 
 
+class OtherSigns(DensePanels):
+    def leading(self, k, members=None):
+        U, s = super().leading(k, members)
+        return U * np.where(np.arange(k) % 2, 1, -1), s
+
+
+@pytest.mark.parametrize("init", STARTS)
+def test_signs_of_singular_vectors_do_not_matter(init):
+    for seed in range(5):
+        X = np.random.default_rng(seed).random((9, 60))
+        other = init(OtherSigns(X), 4, np.random.default_rng(0))
+        np.testing.assert_array_equal(start(init, X, 4), other)
+
+
 def test_vca_looks_along_directions_orthogonal_to_what_it_has():
     """A second vertex far out in the direction of the first is not chosen again."""
     X = np.zeros((3, 30))

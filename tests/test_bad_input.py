@@ -195,7 +195,7 @@ KNOWN = {
     "regularizer_W": ["min-volume", "ridge", "l1"],
     "regularizer_H": ["min-volume", "ridge", "l1"],
     "solver": ["fpgm", "pg", "hals", "mu"],
-    "init": ["snpa", "hierarchical", "nndsvd", "random"],
+    "init": ["snpa", "vca", "nfindr", "mv-dual", "hierarchical", "nndsvd", "random"],
 }
 
 

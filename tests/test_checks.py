@@ -40,7 +40,7 @@ from deepmf.checks import (
     check_start,
 )
 from deepmf.data.panels import Codes, DensePanels, Matrix, OnDisk
-from deepmf.init import hierarchical, nndsvd, random, snpa
+from deepmf.fitting.registry import STARTS
 from deepmf.losses import H
 
 X = np.random.default_rng(0).random((6, 20))
@@ -87,7 +87,7 @@ def test_solvers(solver):
     check_solver(solver)
 
 
-@pytest.mark.parametrize("start", [snpa, hierarchical, nndsvd, random])
+@pytest.mark.parametrize("start", STARTS.values(), ids=STARTS)
 def test_starts(start):
     check_start(start)
 

@@ -15,6 +15,7 @@ from deepmf.data import on_disk as module
 from deepmf.data.on_disk import OnDisk, as_on_disk
 from deepmf.data.panels import OnDiskPanels
 from deepmf.data.validation import as_matrix, check_sign
+from deepmf.fitting.registry import STARTS
 
 X = np.random.default_rng(0).random((12, 700))
 
@@ -55,7 +56,7 @@ def test_it_is_known_to_be_on_disk(on_disk):
     assert S.stats[:2] == (memory.min(), memory.max())
 
 
-@pytest.mark.parametrize("start", ["snpa", "hierarchical", "nndsvd", "random"])
+@pytest.mark.parametrize("start", STARTS)
 def test_fits_equal_those_in_memory(on_disk, start):
     source, memory = on_disk
     settings = {"init": start, "max_iter": 5, "tol": 0, "random_state": 0}

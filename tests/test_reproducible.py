@@ -15,7 +15,7 @@ rng = np.random.default_rng(0)
 X = rng.random((300, 5)) @ rng.random((5, 900)) + 0.1 * rng.random((300, 900))
 digest = hashlib.sha256()
 for data in (X, np.asfortranarray(X, dtype=np.float32), sparse.csr_array(X * (X > 1.4))):
-    for init in ("nndsvd", "snpa", "hierarchical", "random"):
+    for init in ("nndsvd", "snpa", "vca", "nfindr", "mv-dual", "hierarchical", "random"):
         f = factorize(data, [6, 3], init=init, max_iter=2, tol=0, random_state=0)
         for M in (*f.W, *f.H, f.history.objective):
             digest.update(np.ascontiguousarray(M).tobytes())

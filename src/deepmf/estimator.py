@@ -100,12 +100,13 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         (default): no penalty.
     init : None, str, function, a list of these, or (Ws, Hs)
         Where to start. ``"nndsvd"``: from singular vectors; ``"snpa"``: from extreme samples,
-        where some are nearly pure; ``"hierarchical"``: from clusters of samples; ``"random"``; a
-        function ``start(panels, rank, rng) -> W``; or feasible factors, (Ws, Hs) as above. ``None``
-        (default): ``"nndsvd"``, and ``"random"`` where the rank exceeds the data's dimensions, W
-        may be negative, or entries are missing or weighted. A list such as
-        ``["hierarchical", "snpa"]`` fits from each, all weighted as the first, and keeps the fit
-        with the lowest objective.
+        where some are nearly pure; ``"vca"`` and ``"nfindr"``: likewise; ``"mv-dual"``: from a
+        simplex around the samples, where none is pure; ``"hierarchical"``: from clusters of
+        samples; ``"random"``; a function ``start(panels, rank, rng) -> W``; or feasible factors,
+        (Ws, Hs) as above. ``None`` (default): ``"nndsvd"``, and ``"random"`` where the rank
+        exceeds the data's dimensions, W may be negative, or entries are missing or weighted. A list
+        such as ``["hierarchical", "snpa"]`` fits from each, all weighted as the first, and keeps
+        the fit with the lowest objective.
     augment : int, default 0
         Sweeps of each layer alone before the next is started from its components; 0: all layers
         are started first and then swept together. ``"multilayer"`` always runs ``max_iter`` here.

@@ -8,7 +8,7 @@ from typing import Any
 from deepmf import constraints, losses, regularizers, solvers
 from deepmf._utils.messages import SettingError, in_python
 from deepmf.core.parameters import Parametrized
-from deepmf.init import Start, hierarchical, nndsvd, random, snpa
+from deepmf.init import Start, hierarchical, mv_dual, nfindr, nndsvd, random, snpa, vca
 
 MODELS = (losses.LayerCentric, losses.DataCentric, losses.Multilayer, losses.Trigeorgis)
 CONSTRAINTS = (
@@ -31,6 +31,9 @@ SOLVERS = (
 )
 STARTS: dict[str, Start] = {
     "snpa": snpa,
+    "vca": vca,
+    "nfindr": nfindr,
+    "mv-dual": mv_dual,
     "hierarchical": hierarchical,
     "nndsvd": nndsvd,
     "random": random,

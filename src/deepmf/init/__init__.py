@@ -2,8 +2,21 @@
 
 from deepmf.init.base import Start, StartError
 from deepmf.init.hierarchical import hierarchical
+from deepmf.init.mv_dual import mv_dual
+from deepmf.init.nfindr import nfindr
 from deepmf.init.nndsvd import nndsvd
 from deepmf.init.random import random
 from deepmf.init.snpa import snpa
+from deepmf.init.vca import vca
 
-__all__ = ["Start", "StartError", "hierarchical", "nndsvd", "random", "snpa"]
+__all__ = [
+    "Start",
+    "StartError",
+    "hierarchical",
+    "mv_dual",
+    "nfindr",
+    "nndsvd",
+    "random",
+    "snpa",
+    "vca",
+]

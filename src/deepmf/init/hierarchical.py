@@ -5,14 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from deepmf._utils.messages import setting
 from deepmf.core.quadratic import Array
 from deepmf.data.panels.base import Panels
 from deepmf.init.base import StartError
+from deepmf.init.outliers import Members, usual_columns
 
-Members = NDArray[np.bool_]
 _GRID = np.arange(0.0, 1.0 + 1e-9, 0.01)
 _HALF_WIDTH = 0.05
 
@@ -49,7 +48,7 @@ def hierarchical(panels: Panels, rank: int, rng: np.random.Generator | None = No
 
     Each is its cluster's column closest in MRSA to the cluster's first left singular vector.
     """
-    root = _leaf(panels, panels.column_norms2() > 0)
+    root = _leaf(panels, usual_columns(panels))
     _prepare_split(panels, root)
     leaves = [root]
     while len(leaves) < rank:

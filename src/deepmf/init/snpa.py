@@ -10,6 +10,7 @@ from deepmf.constraints.simplex import CappedSimplex
 from deepmf.core.quadratic import Array, Quadratic
 from deepmf.data.panels.base import Panels
 from deepmf.init.base import StartError
+from deepmf.init.outliers import usual_columns
 from deepmf.solvers.projected_gradient import FastProjectedGradient
 
 _NEGLIGIBLE = {np.dtype(np.float64): 1e-10, np.dtype(np.float32): 1e-9}
@@ -33,7 +34,7 @@ def snpa(panels: Panels, rank: int, rng: np.random.Generator | None = None) -> A
 
     Ties (within 1e-6) go to the column of larger norm. d_j only falls as K grows, so a distance
     once computed bounds it from above ever after: only columns whose bound reaches the largest
-    distance are looked at again, and most never are.
+    distance are looked at again, and most never are. Outliers (`usual_columns`) count as zero.
     """
     hull = _Hull(panels, rank)
     while True:
@@ -54,7 +55,7 @@ class _Hull:
 
     def __init__(self, panels: Panels, rank: int) -> None:
         self.panels = panels
-        self.norms2 = panels.column_norms2()
+        self.norms2 = np.where(usual_columns(panels), panels.column_norms2(), 0)
         self.bounds = self.norms2.copy()
         # For which size of the hull each bound was last computed, and last computed exactly.
         self.seen = np.zeros(len(self.bounds), dtype=int)

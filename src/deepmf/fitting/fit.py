@@ -22,7 +22,7 @@ from deepmf.fitting.calibration import UNPENALIZED, Calibration, Settled, alone,
 from deepmf.fitting.canonical import rescale
 from deepmf.fitting.checkpoint import Checkpoint
 from deepmf.fitting.control import CUT, REASONS, Control
-from deepmf.fitting.errors import measure
+from deepmf.fitting.errors import measure, part_sizes
 from deepmf.fitting.extrapolation import Extrapolation
 from deepmf.fitting.history import History, Progress, not_finite
 from deepmf.fitting.interrupt import Interruption
@@ -46,6 +46,10 @@ class Fit:
     stop_reason: str
     starts: list[int]
     """Which of the starts each layer came from."""
+    alone: list[Alone]
+    """Each layer's fit to the data by itself; empty where layers were not fitted so."""
+    sizes: list[Array] | None
+    """||w_k||^2 ||h_k||^2 of the components of each layer; None where no gram is known."""
 
 
 @dataclass(eq=False)
@@ -69,6 +73,24 @@ class Trial:
     codes: Any = None
     """H_1 while another trial's is in the panels."""
     stages: list[Stage] = field(default_factory=list)
+
+
+class Rival(NamedTuple):
+    """A fit of a layer from another start than the one that was kept."""
+
+    start: int
+    excess: float
+    """How far its objective lies above the lowest, as a fraction of the lowest's loss."""
+    W: Array
+
+
+class Alone(NamedTuple):
+    """A layer's flat fit to the data, before layers are swept together."""
+
+    error: float
+    """||X - W_l F_l||^2 / ||X||^2."""
+    W: Array
+    rivals: list[Rival]
 
 
 class Place(NamedTuple):
@@ -106,6 +128,7 @@ class Moment:
     chosen: list[Trial] = field(default_factory=list)
     """The trial that each layer came from, without its state and codes."""
     joint: Stage | None = None
+    alone: list[Alone] = field(default_factory=list)
     layer_codes: list[Array] = field(default_factory=list)
     """For depth over codes, those of each layer so far."""
     codes: Any = None
@@ -224,6 +247,8 @@ class _Run:
         if limit and not first and not problem.overfitted(k, panels.shape):
             error = settled(panels, best.state, problem, k).error
             now.settled[-1] = now.settled[-1]._replace(error=error)
+        if self.flat or (self.settles and at.number == 0):
+            now.alone.append(self._alone_of(trials, best))
         now.chosen.append(replace(best, state=State(), codes=None))
         now.trials, now.at = [], 0
         if self.problem.over_codes or self.flat:
@@ -237,6 +262,21 @@ class _Run:
         else:
             now.state = best.state
             now.sizes.append(float(np.sum(best.state.W[k] ** 2)) if self.settles else best.size)
+
+    def _alone_of(self, trials: Sequence[Trial], best: Trial) -> Alone:
+        """A layer's fit to the data, and its fits from other starts."""
+        error = float(measure(self.panels, best.state).data[0])
+        value = best.stages[-1].rows[-1].objective
+        rivals = [
+            Rival(
+                other.start,
+                2 * (other.stages[-1].rows[-1].objective - value) / error,
+                other.state.W[-1],
+            )
+            for other in trials
+            if other is not best and error > 0
+        ]
+        return Alone(error / self.panels.norm2, best.state.W[-1].copy(), rivals)
 
     def _append(self, Z: Array, H: Array) -> None:
         """Add a layer over codes, in the scale of the codes before it."""
@@ -444,6 +484,8 @@ class _Run:
             History.of(rows[0]) if self.joint else History.of_stages(rows),
             max(reasons, key=REASONS.index),
             [trial.start for trial in now.chosen],
+            now.alone,
+            part_sizes(now.state),
         )
 
     def _save(self, ahead: Extrapolation | None) -> None:
@@ -480,6 +522,7 @@ def _quadratic(terms: list[Any], C: Array, const: float) -> Quadratic:
 
 _RECORDS: dict[str, Callable[..., Any]] = {
     **{record.__name__: record for record in (Moment, Trial, Stage, Calibration, Settled)},
+    **{record.__name__: record for record in (Alone, Rival)},
     **{record.__name__: record for record in (Progress, State, DataSurrogates)},
     "Quadratic": _quadratic,
 }

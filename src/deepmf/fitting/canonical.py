@@ -20,7 +20,9 @@ def rescale(problem: Problem, s: State, panels: Panels) -> None:
     """
     if not _open(problem):
         return
-    scales = [_sizes(s.components(k)) for k in range(s.depth)]
+    scales = [_sizes(s.basis(k) if s.over_codes else s.W[k]) for k in range(s.depth)]
+    if s.over_codes:
+        scales = [_sizes(s.basis(k)[:, s.rows(k)]) for k in range(s.depth)]
     above: Array = np.ones(1)
     for k, own in enumerate(scales):
         if s.over_codes:

@@ -264,17 +264,13 @@ class _Run:
             now.sizes.append(float(np.sum(best.state.W[k] ** 2)) if self.settles else best.size)
 
     def _alone_of(self, trials: Sequence[Trial], best: Trial) -> Alone:
-        """A layer's fit to the data, and its fits from other starts."""
+        """A layer's fit to the data, and its fits from the other starts that were asked for."""
         error = float(measure(self.panels, best.state).data[0])
-        value = best.stages[-1].rows[-1].objective
+        lowest = best.stages[-1].rows[-1].objective
         rivals = [
-            Rival(
-                other.start,
-                2 * (other.stages[-1].rows[-1].objective - value) / error,
-                other.state.W[-1],
-            )
-            for other in trials
-            if other is not best and error > 0
+            Rival(t.start, 2 * (t.stages[-1].rows[-1].objective - lowest) / error, t.state.W[-1])
+            for t in trials
+            if t is not best and t.start < len(self.starts) > 1 and error > 0
         ]
         return Alone(error / self.panels.norm2, best.state.W[-1].copy(), rivals)
 

@@ -29,7 +29,8 @@ def findings(done: Fit, problem: Problem, panels: Panels) -> list[Finding]:
     if done.stop_reason == "tol":
         found += unexplained(done)
         found += given_up(done, problem, panels.shape)
-        found += near_copies(done, problem)
+        poor = {finding.layer for finding in found}  # its copies are a consequence
+        found += [f for f in near_copies(done, problem) if f.layer not in poor]
         found += unused(done, panels)
         found += needless(done, problem, panels.shape)
         found += unstable(done)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,11 +58,14 @@ def pairs_of_copies(W: Array) -> list[tuple[int, int]]:
     distance of the other columns from their nearest.
     """
     used = np.flatnonzero(np.linalg.norm(W, axis=0) > 0)
+    if len(used) < 2:
+        return []
     raw, centered = distances(W[:, used]), distances(_centered(W[:, used]))
     chord = 2 * np.sin(_ANGLE / 2)
+    doubtful = np.triu((raw < _NEAR * raw.max()) | (centered < chord), 1)
     return [
         (int(used[i]), int(used[j]))
-        for i, j in combinations(range(len(used)), 2)
+        for i, j in np.argwhere(doubtful)
         if centered[i, j] < chord
         or all(D[i, j] < _NEAR * _typical(D, i, j) for D in (raw, centered))
     ]
@@ -82,8 +84,8 @@ def neighbors(D: Array) -> Array:
 
 
 def _typical(D: Array, i: int, j: int) -> float:
-    """Median distance of the columns but i and j from their nearest; 0 if there are none."""
-    others = np.delete(neighbors(np.delete(np.delete(D, j, 0), j, 1)), i - (i > j))
+    """Median distance of the columns but i and j from their nearest, i < j; 0 if there are none."""
+    others = np.delete(neighbors(np.delete(np.delete(D, j, 0), j, 1)), i)
     return float(np.median(others)) if len(others) else 0.0
 
 

@@ -53,7 +53,8 @@ def given_up(done: Fit, problem: Problem, shape: tuple[int, int]) -> Iterator[Fi
     flat, left = [layer.error for layer in done.alone], done.history.data_errors[-1]
     for k in range(len(flat) - 1):
         gap = flat[k + 1] - flat[k]
-        if not gap > flat[k + 1] * _of_noise(problem, k, shape) or flat[k + 1] < _EXACT:
+        further = problem.ranks[k] - problem.ranks[k + 1]
+        if not gap > flat[k + 1] * _of_noise(further, shape) or flat[k + 1] < _EXACT:
             continue
         lost, kept = (left[k] - flat[k]) / gap, (left[k + 1] - left[k]) / gap
         poor = lost > 1 or (lost > _GIVEN_UP and kept < _SHRUNK)
@@ -75,12 +76,12 @@ def given_up(done: Fit, problem: Problem, shape: tuple[int, int]) -> Iterator[Fi
 
 def needless(done: Fit, problem: Problem, shape: tuple[int, int]) -> Iterator[Finding]:
     """A first layer whose further components explain no more than they would of white noise."""
-    if len(done.alone) < 2 or problem.overfitted(0, shape):
+    if len(done.alone) < 2 or done.alone[-1].error < _EXACT or problem.overfitted(0, shape):
         return
     first, last = done.alone[0].error, done.alone[-1].error
     ranks = problem.ranks
-    extra = (ranks[0] - ranks[-1]) * _per_component(shape)
-    if ranks[0] > ranks[-1] and extra < 1 and first >= last * (1 - extra):
+    noise = _of_noise(ranks[0] - ranks[-1], shape)
+    if ranks[0] > ranks[-1] and noise < 1 and first >= last * (1 - noise):
         yield Finding.of(
             "depth",
             1,
@@ -91,18 +92,14 @@ def needless(done: Fit, problem: Problem, shape: tuple[int, int]) -> Iterator[Fi
         )
 
 
-def _of_noise(problem: Problem, k: int, shape: tuple[int, int]) -> float:
-    """Share of white noise that a layer's further components could fit."""
-    return (problem.ranks[k] - problem.ranks[k + 1]) * _per_component(shape)
+def _of_noise(components: int, shape: tuple[int, int]) -> float:
+    """Largest share of ``||N||^2`` in some components, for m x n white noise N.
 
-
-def _per_component(shape: tuple[int, int]) -> float:
-    """Largest share of ``||N||^2`` in one component, for white noise N: (sqrt m + sqrt n)^2 / mn.
-
-    The largest singular value of N is about ``sqrt m + sqrt n`` (Bai and Yin, 1993).
+    The largest singular value of N is about ``sqrt m + sqrt n`` (Bai and Yin, 1993), so one
+    component has at most ``(sqrt m + sqrt n)^2 / mn``.
     """
     m, n = shape
-    return float((m**-0.5 + n**-0.5) ** 2)
+    return float(components * (m**-0.5 + n**-0.5) ** 2)
 
 
 def _remedy(problem: Problem) -> str:

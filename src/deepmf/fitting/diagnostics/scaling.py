@@ -13,8 +13,9 @@ from deepmf.data.panels import Panels
 from deepmf.fitting.diagnostics.finding import Finding
 from deepmf.fitting.problem import Problem
 
-_SAMPLES = 32
-"""First columns of X that are looked at: neighbors, which are read together."""
+_SAMPLES, _ENTRIES = 32, 1 << 20
+"""First columns of X that are looked at, and about how many entries: neighbors are read together,
+and a lazy matrix computes one block of them."""
 
 _HEAVY = 10
 """Largest over median nonzero entry from which on integers look like counts; integers that are
@@ -37,7 +38,8 @@ def scale(problem: Problem, panels: Panels) -> Iterator[Finding]:
     terms = problem.loss.terms(len(problem.layers), np.ones(len(problem.layers)))
     if any(t.of_data and type(t.fit) is not SquaredError for t in terms):
         return
-    some = panels.columns(np.arange(min(panels.shape[1], _SAMPLES)))
+    m, n = panels.shape
+    some = panels.columns(np.arange(min(n, _SAMPLES, max(1, _ENTRIES // m))))
     some = np.where(np.isfinite(some), some, 0.0)
     if some.min() < 0:
         return

@@ -18,11 +18,12 @@ _SAMPLES, _ENTRIES = 32, 1 << 20
 and a lazy matrix computes one block of them."""
 
 _HEAVY = 10
-"""Largest over median nonzero entry from which on integers look like counts; integers that are
-pixels or reflectances reach about 5, ratings from 1 to 5 at most that."""
+"""Largest over median nonzero entry from which on integers look like counts: 28 to 255 for words
+and cells, 1.4 to 3.3 for pixels and reflectances, at most 5 for ratings."""
 
 _SPREAD = 0.5
-"""Variance of nonzero counts over their squared mean; at most 0.4 for pixels and reflectances."""
+"""Variance of nonzero counts over their squared mean, from 0.8 on for words and cells: a few
+saturated pixels reach the largest value, but not this."""
 
 _DISTINCT = 6
 """Values of a sample that must follow the pattern of a logarithm: no six do by chance."""

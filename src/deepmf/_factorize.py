@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from deepmf._utils.messages import setting
 from deepmf._utils.rng import generator
-from deepmf._utils.warnings import warn
 from deepmf.core.parameters import check_integer
 from deepmf.data.containers import as_columns
 from deepmf.data.layout import Layout
@@ -22,7 +21,7 @@ from deepmf.factorization import Factorization
 from deepmf.fitting.add_layer import Given, check_given
 from deepmf.fitting.checkpoint import Checkpoint
 from deepmf.fitting.control import Callback, Control
-from deepmf.fitting.diagnostics import advice
+from deepmf.fitting.diagnostics import findings, warn_of_findings
 from deepmf.fitting.fingerprint import fingerprint
 from deepmf.fitting.fit import Fit, fit
 from deepmf.fitting.problem import Problem, build_problem
@@ -302,10 +301,9 @@ def run(data: Matrix, layout: Layout, plan: Plan) -> Factorization:
             )
             to_file.bind(owner)
         done = fit(panels, problem, starts, control, plan.rng, to_file)
-        f = _result(done, panels, problem, layout)
-    said = advice(done, problem)
-    if said:
-        warn(said)
+        found = findings(done, problem, panels)
+        f = replace(_result(done, panels, problem, layout), findings=found)
+    warn_of_findings(found)
     return f
 
 

@@ -25,6 +25,7 @@ from deepmf.data.layout import Layout
 from deepmf.data.matrix import Matrix, as_numpy
 from deepmf.data.panels import Coding, Panels
 from deepmf.data.validation import as_matrix, check_scale, check_seen, check_whole
+from deepmf.fitting.diagnostics.finding import Finding
 from deepmf.fitting.history import History
 from deepmf.fitting.problem import Problem, problem_from_spec
 from deepmf.fitting.registry import UnknownNameError
@@ -62,6 +63,9 @@ class Factorization:
         Which of several starts each layer came from, counted from 0.
     layout : Layout
         What is known of the data's rows and columns: names, wavelengths, pictures.
+    findings : list of Finding
+        What went wrong although the fit converged, the most important first: ``kind``, ``layer``
+        and ``sentence`` of each.
     """
 
     W: list[Any]
@@ -76,6 +80,7 @@ class Factorization:
     layout: Layout = field(default_factory=Layout)
     scales: list[Array] = field(default_factory=list)
     """For depth over codes, by what H_1, ..., H_{L-1} are divided before the next layer."""
+    findings: list[Finding] = field(default_factory=list)
 
     @property
     def over_codes(self) -> bool:
@@ -377,6 +382,7 @@ class Factorization:
             "stop_reason": self.stop_reason,
             "strength": self.strength,
             "starts": self.starts,
+            "findings": [finding.spec() for finding in self.findings],
             "settings": self.problem.spec(),
         }
         arrays["meta"] = np.array(json.dumps(meta))
@@ -416,6 +422,7 @@ class Factorization:
             strength = float(meta["strength"])
             scales = list(_family(arrays, "scales_").values())
             f = cls(W, H, history, stop_reason, weights, problem, starts, strength, layout, scales)
+            f = replace(f, findings=[Finding.from_spec(spec) for spec in meta.get("findings", [])])
             _check_parts(f)
         except FileNotFoundError:
             raise FileNotFoundError(f"There is no file {os.fspath(path)!r}.") from None

@@ -202,6 +202,24 @@ def test_a_truth_that_fits_no_layer_is_said(cube, tmp_path):
     assert "No layer" not in run("fit", cube, "--ranks", "6", *truth, "-o", tmp_path / "b").stderr
 
 
+def test_findings_are_notes(tmp_path):
+    """Each by itself, in the words of the command line; the warning that joins them is left out."""
+    rng = np.random.default_rng(0)
+    counts = rng.poisson(np.outer(rng.gamma(3, 1, 50), rng.gamma(0.1, 8, 100)))
+    np.save(tmp_path / "counts.npy", counts)
+    fit = ("fit", tmp_path / "counts.npy", "--ranks", "4,2", "-o", tmp_path / "out")
+    said = run(*fit, "--model", "layer-centric:lam=1000", "--tol", "1e-3")
+    flat = " ".join(said.output.split())
+    assert flat.count("X looks like raw counts") == 1
+    assert "try --scale log for cells, --scale tfidf for words." in flat
+    assert flat.count("lower their weight, for example --model layer-centric:lam=0.1") == 1
+    notes = json.loads((tmp_path / "out/summary.json").read_text())["notes"]
+    findings = Factorization.load(tmp_path / "out/factors.npz").findings
+    assert [f.kind for f in findings][:2] == ["scale", "copy"]
+    assert len(notes) >= len(findings)
+    assert all(note in (tmp_path / "out/report.html").read_text() for note in notes)
+
+
 def test_quiet_says_nothing(cube, tmp_path):
     result = run("fit", cube, "--ranks", "3", *QUICK, "-o", tmp_path / "q", "--quiet")
     assert result.output == ""

@@ -102,3 +102,7 @@ class State:
         for H in self.H[layer:0:-1]:
             B = B @ H
         return B
+
+    def components(self, layer: int) -> Array:
+        """The layer's components as columns: W_l, or W_1 Z_2 ... Z_l for depth over codes."""
+        return self.basis(layer)[:, self.rows(layer)] if self.over_codes else self.W[layer]

@@ -238,7 +238,10 @@ def _unpacked(
 
 
 def _finite(value: Any, arrays: Mapping[str, NDArray]) -> bool:
-    """Whether all numbers of a packed value are finite, those of a fit that diverged apart."""
+    """Whether all numbers of a packed value are finite, those of a fit that diverged apart.
+
+    Errors are NaN where a layer that is fitted alone does not know them.
+    """
     if isinstance(value, float):
         return math.isfinite(value)
     if isinstance(value, list):
@@ -250,4 +253,5 @@ def _finite(value: Any, arrays: Mapping[str, NDArray]) -> bool:
         return M.dtype.kind != "f" or bool(np.isfinite(M).all())
     if "diverged" in (value.get("stop_reason"), value.get("reason")):
         return True
-    return all(_finite(part, arrays) for part in value.values())
+    known = {name: part for name, part in value.items() if not name.endswith("_errors")}
+    return all(_finite(part, arrays) for part in known.values())

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from deepmf.core.datafit import SquaredError
-from deepmf.core.quadratic import Array
+from deepmf.core.quadratic import Array, Quadratic
 from deepmf.core.state import State
 from deepmf.core.terms import (
     CodeTerm,
@@ -78,6 +78,21 @@ def data_errors2(panels: Panels, s: State, bases: Sequence[Array]) -> Array:
     if len(doubtful):
         out[doubtful] = panels.residuals2([bases[int(k)] for k in doubtful])
     return out
+
+
+def part_sizes(s: State) -> list[Array] | None:
+    """||w_k||^2 ||h_k||^2 of the components of each layer; None without a squared data term."""
+    if not s.data.terms or not isinstance(s.data.terms[0], Quadratic):
+        return None
+    sizes, lift = [], np.eye(len(s.data.gram))
+    for k in range(s.depth):
+        if s.over_codes:
+            own = s.data.gram[s.rows(k), s.rows(k)]
+        else:
+            lift = s.H[k] @ lift if k else lift
+            own = lift @ s.data.gram @ lift.T
+        sizes.append(np.sum(s.components(k) ** 2, axis=0) * np.diag(own))
+    return sizes
 
 
 def _squares(panels: Panels, s: State, t: Term) -> float:

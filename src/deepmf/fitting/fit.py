@@ -22,7 +22,7 @@ from deepmf.fitting.calibration import UNPENALIZED, Calibration, Settled, alone,
 from deepmf.fitting.canonical import rescale
 from deepmf.fitting.checkpoint import Checkpoint
 from deepmf.fitting.control import CUT, REASONS, Control
-from deepmf.fitting.errors import measure
+from deepmf.fitting.errors import measure, part_sizes
 from deepmf.fitting.extrapolation import Extrapolation
 from deepmf.fitting.history import History, Progress, not_finite
 from deepmf.fitting.interrupt import Interruption
@@ -47,6 +47,10 @@ class Fit:
     stop_reason: str
     starts: list[int]
     """Index of the start that each layer came from."""
+    alone: list[Alone]
+    """Each layer's fit to the data by itself; empty where layers were not fitted so."""
+    sizes: list[Array] | None
+    """||w_k||^2 ||h_k||^2 of the components of each layer; None where no gram is known."""
 
 
 @dataclass(eq=False)
@@ -70,6 +74,24 @@ class Trial:
     codes: Any = None
     """H_1 while another trial's is in the panels."""
     stages: list[Stage] = field(default_factory=list)
+
+
+class Rival(NamedTuple):
+    """A fit of a layer from another start than the one that was kept."""
+
+    start: int
+    excess: float
+    """How far its objective lies above the lowest, as a fraction of the lowest's loss."""
+    W: Array
+
+
+class Alone(NamedTuple):
+    """A layer's flat fit to the data, before layers are swept together."""
+
+    error: float
+    """||X - W_l F_l||^2 / ||X||^2."""
+    W: Array
+    rivals: list[Rival]
 
 
 class Place(NamedTuple):
@@ -109,6 +131,7 @@ class Moment:
     joint: Stage | None = None
     merged: Array | None = None
     """A start for the next layer, from the components and codes of the one before."""
+    alone: list[Alone] = field(default_factory=list)
     layer_codes: list[Array] = field(default_factory=list)
     """For depth over codes, those of each layer so far."""
     codes: Any = None
@@ -227,6 +250,8 @@ class _Run:
         if limit and not first and not problem.overfitted(k, panels.shape):
             error = settled(panels, best.state, problem, k).error
             now.settled[-1] = now.settled[-1]._replace(error=error)
+        if self.flat or (self.settles and at.number == 0):
+            now.alone.append(self._alone_of(trials, best))
         now.chosen.append(replace(best, state=State(), codes=None))
         now.trials, now.at = [], 0
         if self.problem.over_codes or self.flat:
@@ -243,6 +268,17 @@ class _Run:
         else:
             now.state = best.state
             now.sizes.append(float(np.sum(best.state.W[k] ** 2)) if self.settles else best.size)
+
+    def _alone_of(self, trials: Sequence[Trial], best: Trial) -> Alone:
+        """A layer's fit to the data, and its fits from the other starts that were asked for."""
+        error = float(measure(self.panels, best.state).data[0])
+        lowest = best.stages[-1].rows[-1].objective
+        rivals = [
+            Rival(t.start, 2 * (t.stages[-1].rows[-1].objective - lowest) / error, t.state.W[-1])
+            for t in trials
+            if t is not best and t.start < len(self.starts) > 1 and error > 0
+        ]
+        return Alone(error / self.panels.norm2, best.state.W[-1].copy(), rivals)
 
     def _append(self, Z: Array, H: Array) -> None:
         """Add a layer over codes, in the scale of the codes before it."""
@@ -453,6 +489,8 @@ class _Run:
             History.of(rows[0]) if self.joint else History.of_stages(rows),
             max(reasons, key=REASONS.index),
             [trial.start for trial in now.chosen],
+            now.alone,
+            part_sizes(now.state),
         )
 
     def _save(self, ahead: Extrapolation | None) -> None:
@@ -489,6 +527,7 @@ def _quadratic(terms: list[Any], C: Array, const: float) -> Quadratic:
 
 _RECORDS: dict[str, Callable[..., Any]] = {
     **{record.__name__: record for record in (Moment, Trial, Stage, Calibration, Settled)},
+    **{record.__name__: record for record in (Alone, Rival)},
     **{record.__name__: record for record in (Progress, State, DataSurrogates)},
     "Quadratic": _quadratic,
 }

@@ -24,6 +24,7 @@ from deepmf.datasets import catalogue
 from deepmf.factorization import Factorization
 from deepmf.fitting.checkpoint import Checkpoint
 from deepmf.fitting.control import Callback
+from deepmf.fitting.diagnostics.finding import FindingsWarning
 from deepmf.fitting.interrupt import InterruptedWarning
 from deepmf.fitting.problem import build_problem
 from deepmf.io import read
@@ -105,8 +106,10 @@ def execute(
     f = replace(f, layout=data.layout)
     seconds = clock() - began
     truth = truth_by_layer(data, f.ranks)
-    said = [w.message for w in caught if not issubclass(w.category, InterruptedWarning)]
+    apart = (InterruptedWarning, FindingsWarning)
+    said = [w.message for w in caught if not issubclass(w.category, apart)]
     notes += dict.fromkeys(message_of(w) for w in said if isinstance(w, Warning))
+    notes += [finding.sentence for finding in f.findings]
     if config.truth:
         notes += unused(data, truth, f.ranks)
     return Run(

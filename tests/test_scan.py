@@ -10,7 +10,7 @@ import pytest
 
 from deepmf import factorize, scan
 from deepmf.metrics import match
-from deepmf.selection.holdout import Entries
+from deepmf.selection.halves import Halves
 from deepmf.selection.rule import Candidate, choose
 from deepmf.selection.scan import _facts, _fit, _Task
 

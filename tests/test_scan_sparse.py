@@ -11,7 +11,8 @@ from scipy.optimize import nnls
 
 from deepmf import factorize, scan
 from deepmf.data.on_disk import OnDisk
-from deepmf.selection.holdout import PARTS, ROWS, Samples, completion_errors, held_out
+from deepmf.selection.halves import PARTS, Halves, completion_errors, halves
+ROWS=PARTS
 from deepmf.selection.scan import _fit, _Task
 
 

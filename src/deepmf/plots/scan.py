@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deepmf.plots.style import NORMAL, SMALL, TWO_COLUMNS, color, new_figure, plain_axes
-from deepmf.selection.rule import STABLE
+from deepmf.selection.rule import stable_level
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -26,10 +26,9 @@ _INCHES = 0.45
 
 
 def plot_scan(scan: Scan, *, width: float = TWO_COLUMNS) -> Figure:
-    """Held-out errors, agreement between seeds and volume of every candidate, one below the other.
+    """Held-out errors, agreement of halves and volume of every candidate, one below the other.
 
-    Errors with their standard errors, agreement with its standard deviation over the pairs of
-    seeds. Shaded are the candidates that the choice is about, hollow those with duplicates or
+    Errors with their standard errors, agreement with its standard deviation over the splits. Shaded are the candidates that the choice is about, hollow those with duplicates or
     empty components.
 
     Parameters
@@ -56,9 +55,9 @@ def plot_scan(scan: Scan, *, width: float = TWO_COLUMNS) -> Figure:
         [float(c.agreements[:, 0].std()) for c in order],
         faces[1],
     )
-    level = axes[1].axhline(STABLE, color="0.6", lw=0.8, ls=":")
+    level = axes[1].axhline(stable_level(order), color="0.6", lw=0.8, ls=":")
     axes[1].set_ylim(-0.05, 1.1)
-    axes[1].set_ylabel("agreement\nbetween seeds", fontsize=NORMAL)
+    axes[1].set_ylabel("agreement\nof halves", fontsize=NORMAL)
     _points(axes[2], x, [c.smallest for c in order], None, faces[2])
     axes[2].set_ylim(0, 1.1 * max(c.smallest for c in order) or 1)
     axes[2].set_ylabel("smallest\nsingular value", fontsize=NORMAL)
@@ -74,7 +73,7 @@ def plot_scan(scan: Scan, *, width: float = TWO_COLUMNS) -> Figure:
                 legend[_CHOICE] = ax.axvspan(k - 0.4, k + 0.4, color="0.92", zorder=0)
         ax.tick_params(labelsize=SMALL)
         plain_axes(ax)
-    legend[f"agreement {STABLE}: as good as the same"] = level
+    legend["reproduced"] = level
     if any(hollow):
         legend[_HOLLOW] = Line2D([], [], marker="o", ms=4, mfc="white", mec="0.3", ls="none")
     fig.legend(

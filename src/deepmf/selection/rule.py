@@ -9,8 +9,17 @@ import numpy as np
 
 from deepmf.core.quadratic import Array
 
-STABLE = 0.95
-"""Agreement from which components of different seeds are taken to be the same."""
+STABLE = 0.9
+"""Share of the best agreement from which the components of a rank are taken to be reproduced."""
+
+WEAKEST = 0.5
+"""Agreement, half way to a right angle, below which components are never taken to be reproduced."""
+
+SMALL = 0.1
+"""Share of the squares left, and of those explained, from which a gain is more than small."""
+
+NOTHING = 0.02
+"""Share of them below which a gain is none, however little it varies."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,12 +30,13 @@ class Candidate:
     ----------
     ranks : tuple of int
         r_1, ..., r_L.
-    errors : array, folds x L
-        ||X - W_l H_l...H_1|| / ||X|| over what was held out, per fold and layer.
-    agreements : array, pairs of seeds x L
-        1 - MRSA / 50 of matched components: 1 where they are the same, 0 at right angles.
+    errors : array, halves x L
+        ||X - W_l H_l...H_1|| / ||X|| on hidden features of the other half, per fit and layer.
+    agreements : array, splits x L
+        1 - MRSA / 50 of the worst pair of components, matched between the halves: 1 where all
+        are the same, 0 where one is at a right angle to its match.
     fit_error : float
-        ||X - W_1 H_1|| / ||X|| of the best fit to all of X.
+        ||X - W_1 H_1|| / ||X|| on the samples of the fit, mean over the halves.
     smallest : float
         Smallest singular value of W_1 with columns of norm 1: 0 where one is a mixture of others.
     logdet : float
@@ -54,7 +64,7 @@ class Candidate:
 
     @property
     def error(self) -> float:
-        """Of layer 1, mean over the folds."""
+        """Of layer 1, mean over the halves."""
         return float(self.errors[:, 0].mean())
 
     @property
@@ -64,13 +74,13 @@ class Candidate:
 
     @property
     def agreement(self) -> float:
-        """Of layer 1, mean over all pairs of seeds."""
-        return float(self.agreements[:, 0].mean())
+        """Of layer 1, median over the splits."""
+        return float(np.median(self.agreements[:, 0]))
 
     @property
     def depth_agreement(self) -> float:
-        """Of the least stable of the deeper layers."""
-        return float(self.agreements[:, 1:].mean(axis=0).min())
+        """Of the least stable of the deeper layers, median over the splits."""
+        return float(np.median(self.agreements[:, 1:], axis=0).min())
 
 
 @dataclass(frozen=True)
@@ -84,7 +94,7 @@ class Choice:
     sure : bool
         Whether the signals agree on r_1.
     between : tuple of int
-        Values of r_1 that signals speak for; one where they agree.
+        Ends of the plausible range of r_1; one number where the signals agree.
     sentence : str
         The choice in words, with its reasons.
     """
@@ -95,18 +105,21 @@ class Choice:
     sentence: str
 
 
-def choose(candidates: Sequence[Candidate], held_out: str = "held-out entries") -> Choice:
-    """r_1 by the one-standard-error rule and by stability; deeper ranks by stability.
+def choose(candidates: Sequence[Candidate]) -> Choice:
+    """r_1 by the error on hidden features and by stability; deeper ranks by stability.
 
     ::
 
-        by error       the smallest r_1 with error - least error <= one standard error of it
-        by stability   the largest r_1 >= 2 with agreement >= 0.95
+        by error       the smallest r_1 with e - least e <= one standard error of it,
+                       or gain <= 0.02:   gain = (e^2 - least e^2) / min(least e^2, 1 - least e^2)
+        by size        the smallest r_1 with gain <= 0.1: all further gains are small
+        by stability   the largest r_1 >= 2 whose agreement is >= 0.9 of the best, and >= 0.5
 
-    The standard error is that of the difference fold by fold: folds hold out the same part of the
-    data whatever the ranks, which ``held_out`` names. Where the two are the same, inside the range
-    tested, the choice is sure. The error at the end of that range only says that the range is too
-    short.
+    The choice is sure where the three are the same, inside the range tested; else the plausible
+    range spans them, and its lower end is taken. The standard error is that of the difference half
+    by half: halves and hidden features are the same whatever the ranks. Two scales of error are
+    needed because residuals that are correlated over features, as in scenes, let components beyond
+    the last real one predict a little, reliably: such an error falls by ever less, and never rises.
     """
     by_rank: dict[int, Candidate] = {}
     for c in sorted(candidates, key=lambda c: c.error):
@@ -115,59 +128,110 @@ def choose(candidates: Sequence[Candidate], held_out: str = "held-out entries") 
     best = min(by_rank.values(), key=lambda c: c.error)
     if not np.isfinite(best.error):
         reason = (
-            f"Not sure: no rank tested has a finite error on {held_out} in every fold, because "
-            f"fits diverged or too little was held out; try another model or more data."
+            "Not sure: no rank tested has a finite error on hidden features in every half, because "
+            "fits diverged, starts found too few components, or too little is observed; try "
+            "another model or start, or more data."
         )
         return Choice((tested[0],), False, tuple(tested), reason)
-    low = min(r for r in tested if _margin(by_rank[r], best) <= 1)
-    stable = [r for r in tested if r >= 2 and by_rank[r].agreement >= STABLE]
+    gains = {r: _gain(c, best) for r, c in by_rank.items()}
+    enough = min(r for r in tested if gains[r] <= SMALL)
+    least = min(r for r in tested if gains[r] <= NOTHING or _margin(by_rank[r], best) <= 1)
+    enough = min(enough, least)
+    level = stable_level(candidates)
+    stable = [r for r in tested if r >= 2 and by_rank[r].agreement >= level]
     top = max(stable) if stable else None
+    signals = [enough, least] if top is None else [enough, least, top]
+    between = tuple(sorted({min(signals), max(signals)}))
+    taken = by_rank[top if top is not None and top < least else between[0]]
 
     sure = False
-    between: tuple[int, ...] = (low,)
-    if low == tested[0]:
+    if least == tested[0]:
+        between, taken = (least,), by_rank[least]
         reason = (
-            f"Not sure: no rank tested lowers the error on {held_out} below that of the "
-            f"smallest, {low}, by more than its spread, so the data may hold no more structure "
+            f"Not sure: no rank tested lowers the error on hidden features below that of the "
+            f"smallest, {least}, by more than its spread, so the data may hold no more structure "
             f"than that; test smaller ranks if there are any"
         )
-    elif low == tested[-1]:
-        reason = (
-            f"Not sure: the error on {held_out} still falls at the largest rank tested, "
-            f"{low}, so that more can be told apart there; test larger ones"
-        )
-        if top is not None and top < low:
-            between = (top, low)
-            reason += f", or take {top}, {_stable(by_rank[top])}"
-    else:
-        below = by_rank[tested[tested.index(low) - 1]]
-        reason = (
-            f"{low} components: the error on {held_out}, {100 * by_rank[low].error:.3g} %, "
-            f"is within one standard error of the least, while {below.ranks[0]} has "
-            f"{100 * below.error:.3g} % ({_rounded(_margin(below, best))} standard errors more)"
-        )
-        if top == low:
-            sure = True
-            reason += f", and {low} is {_stable(by_rank[low])}"
-        elif top is None:
-            reason = f"Probably {reason}; but no rank gives the same components from every seed"
+    elif len(between) == 1 and least < tested[-1]:
+        sure = top is not None
+        reason = f"{least} components: {_lowest(by_rank, least, best)}"
+        if top is None:
+            reason = f"Probably {reason}; but no rank has components that the halves repeat"
         else:
-            between = (min(low, top), max(low, top))
-            reason = (
-                f"Not sure between {between[0]} and {between[1]}. By error {reason}; by stability "
-                f"{top}, {_stable(by_rank[top])}"
-            )
-    taken = by_rank[between[0]]
+            reason += f", and {least} is {_most_stable(by_rank, least)}"
+    else:
+        reason = _doubt(by_rank, between, (enough, least, top), best)
     if sure and (faults := _faults(taken)):
         sure, reason = False, f"Probably {reason}; but {faults}"
     ranks, deeper = _deeper(candidates, taken)
     return Choice(ranks, sure, between, f"{reason}.{deeper}")
 
 
-def _stable(c: Candidate) -> str:
+def stable_level(candidates: Sequence[Candidate]) -> float:
+    """Agreement from which the components of a rank are taken to be reproduced.
+
+    A share of the best agreement, since few or noisy samples blur all components alike.
+    """
+    known = [c.agreement for c in candidates if c.ranks[0] >= 2]
+    return max(WEAKEST, STABLE * max(known, default=0.0))
+
+
+def _gain(worse: Candidate, best: Candidate) -> float:
+    """Squares that the better of two candidates saves, relative to those left or explained."""
+    if not np.isfinite(worse.error):
+        return np.inf
+    saved, scale = worse.error**2 - best.error**2, min(best.error**2, 1 - best.error**2)
+    return saved / scale if scale > 0 else np.inf if saved > 0 else 0.0
+
+
+def _lowest(by_rank: dict[int, Candidate], rank: int, best: Candidate) -> str:
+    """Why a rank is the choice by error, in words."""
+    below = by_rank[max(r for r in by_rank if r < rank)]
     return (
-        f"the largest rank whose components hardly depend on the seed (agreement {c.agreement:.2f})"
+        f"the error on hidden features, {100 * by_rank[rank].error:.3g} %, is as good as the "
+        f"least, while {below.ranks[0]} has {100 * below.error:.3g} % "
+        f"({_rounded(_margin(below, best))} standard errors more)"
     )
+
+
+def _most_stable(by_rank: dict[int, Candidate], rank: int) -> str:
+    """Why a rank is the choice by stability, in words."""
+    above = min((r for r in by_rank if r > rank), default=None)
+    then = "" if above is None else f"; with {above} it is {by_rank[above].agreement:.2f}"
+    return (
+        f"the largest rank whose components all come back from other samples (agreement of the "
+        f"worst {by_rank[rank].agreement:.2f}{then})"
+    )
+
+
+def _doubt(
+    by_rank: dict[int, Candidate],
+    between: tuple[int, ...],
+    signals: tuple[int, int, int | None],
+    best: Candidate,
+) -> str:
+    """Signals that differ, or an error that still falls, in words."""
+    enough, least, top = signals
+    last = max(by_rank)
+    if len(between) == 1:
+        reason = f"Not sure, {least} or more"
+    else:
+        reason = f"Not sure between {between[0]} and {between[1]}"
+    if least == last:
+        reason += (
+            f": the error on hidden features still falls at the largest rank tested, {last}, as it "
+            f"does where more can be told apart or where residuals are correlated over features"
+        )
+    else:
+        reason += f". By error {least} components: {_lowest(by_rank, least, best)}"
+    if enough < least:
+        reason += (
+            f"; the gain beyond {enough}, from {100 * by_rank[enough].error:.3g} % to "
+            f"{100 * best.error:.3g} %, is small"
+        )
+    if top is None:
+        return f"{reason}; and no rank has components that the halves repeat"
+    return f"{reason}; by stability {top}, {_most_stable(by_rank, top)}"
 
 
 def _deeper(candidates: Sequence[Candidate], taken: Candidate) -> tuple[tuple[int, ...], str]:
@@ -178,13 +242,13 @@ def _deeper(candidates: Sequence[Candidate], taken: Candidate) -> tuple[tuple[in
     best = max(deep, key=lambda c: c.depth_agreement)
     return best.ranks, (
         f" On {best.ranks[0]} components the most stable hierarchy is {best.label}: its deeper "
-        f"layers agree by {best.depth_agreement:.2f} between seeds, and the error of its first is "
+        f"layers agree by {best.depth_agreement:.2f} between halves, and the error of its first is "
         f"{100 * best.error:.3g} %, {100 * taken.error:.3g} % being the least."
     )
 
 
 def _margin(worse: Candidate, best: Candidate) -> float:
-    """How many standard errors of their difference, fold by fold, lie between two candidates."""
+    """How many standard errors of their difference, half by half, lie between two candidates."""
     if not np.isfinite(worse.error):  # fits that diverged
         return np.inf
     difference = worse.errors[:, 0] - best.errors[:, 0]

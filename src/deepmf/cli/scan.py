@@ -112,6 +112,8 @@ def scan(
             (folder / "scan.json").write_text(numbers + "\n", encoding="utf-8")
             save_figure(plot_scan(done), folder, "scan")
         if not quiet:
+            if done.samples < n:
+                say(f"The fits share {done.samples} of the samples.")
             table(list(_SHOWN), [[row[columns.index(c)] for c in _SHOWN] for row in rows])
         say(f"{done.choice.sentence}\nResults are in {out}." if not quiet else done.choice.sentence)
 

@@ -26,10 +26,11 @@ _INCHES = 0.45
 
 
 def plot_scan(scan: Scan, *, width: float = TWO_COLUMNS) -> Figure:
-    """Held-out errors, agreement of halves and volume of every candidate, one below the other.
+    """Errors on hidden features, agreement of halves and volume of every candidate, one below the other.
 
-    Errors with their standard errors, agreement with its standard deviation over the splits. Shaded are the candidates that the choice is about, hollow those with duplicates or
-    empty components.
+    Errors with their standard errors, agreement with its standard deviation over the splits.
+    Shaded are the candidates that the choice is about, hollow those with duplicates or empty
+    components.
 
     Parameters
     ----------
@@ -47,7 +48,7 @@ def plot_scan(scan: Scan, *, width: float = TWO_COLUMNS) -> Figure:
     hollow = [bool(c.duplicates or c.empty) for c in order]
     faces = [["white" if bare else color(k) for bare in hollow] for k in range(3)]
     _points(axes[0], x, [100 * c.error for c in order], [100 * c.spread for c in order], faces[0])
-    axes[0].set_ylabel("held-out error\nin %", fontsize=NORMAL)
+    axes[0].set_ylabel("error on hidden\nfeatures in %", fontsize=NORMAL)
     _points(
         axes[1],
         x,
@@ -65,15 +66,16 @@ def plot_scan(scan: Scan, *, width: float = TWO_COLUMNS) -> Figure:
     turned = max(map(len, labels)) > 3 and len(labels) > 4
     axes[2].set_xticks(x, labels, fontsize=SMALL, rotation=90 if turned else 0)
     axes[2].set_xlabel("ranks", fontsize=NORMAL)
-    favoured = {scan.choice.ranks, *((r,) for r in scan.choice.between)}
+    plausible = range(scan.choice.between[0], scan.choice.between[-1] + 1)
+    favored = {scan.choice.ranks, *((r,) for r in plausible)}
     legend: dict[str, Any] = {}
     for ax in axes:
         for k, c in enumerate(order):
-            if c.ranks in favoured:
+            if c.ranks in favored:
                 legend[_CHOICE] = ax.axvspan(k - 0.4, k + 0.4, color="0.92", zorder=0)
         ax.tick_params(labelsize=SMALL)
         plain_axes(ax)
-    legend["reproduced"] = level
+    legend["agreement that counts as reproduced"] = level
     if any(hollow):
         legend[_HOLLOW] = Line2D([], [], marker="o", ms=4, mfc="white", mec="0.3", ls="none")
     fig.legend(

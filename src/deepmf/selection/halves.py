@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,7 +21,7 @@ PARTS = 5
 LARGEST = 10_000
 """Samples that a scan uses at most."""
 
-FEWEST = 10
+FEWEST = 4
 """Samples with an entry other than zero that a scan needs."""
 
 
@@ -51,6 +52,11 @@ class Halves:
 
     X: Any
 
+    @cached_property
+    def weights(self) -> str | None:
+        """Of fits, as in `factorize`."""
+        return None if sparse.issparse(self.X) or not np.isnan(self.X).any() else "observed"
+
     def half(self, k: int, seed: int) -> Half:
         """Half k of the samples: 0 and 1 of the first split, 2 and 3 of the second, ...
 
@@ -61,10 +67,10 @@ class Halves:
         dealt = rng.permutation(n) % 2
         parts = rng.permutation(m) % min(PARTS, m)
         seen, other = (self.X[:, dealt == side] for side in (k % 2, 1 - k % 2))
-        if sparse.issparse(self.X) or not np.isnan(self.X).any():
+        if self.weights is None:
             return Half(seen, other, parts, None)
         both = ~(np.isnan(seen).all(axis=1) | np.isnan(other).all(axis=1))
-        return Half(seen[both], other[both], parts[both], "observed")
+        return Half(seen[both], other[both], parts[both], self.weights)
 
 
 def completion_errors(

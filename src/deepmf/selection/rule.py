@@ -1,4 +1,4 @@
-"""Which ranks the numbers of a scan speak for, and how sure they are."""
+"""The choice of ranks from the measurements of a scan, and its certainty."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from deepmf.core.quadratic import Array
 STABLE = 0.9
 """Share of the best agreement from which the components of a rank are taken to be reproduced."""
 
-WEAKEST = 0.5
-"""Agreement, half way to a right angle, below which components are never taken to be reproduced."""
+WEAKEST = 0.6
+"""Agreement, a correlation of 0.8, below which components are never taken to be reproduced."""
 
-SMALL = 0.1
-"""Share of the squares left, and of those explained, from which a gain is more than small."""
+LEVEL = 0.02
+"""Share of the last step's gain below which the gains of all further ranks count for nothing."""
 
-NOTHING = 0.02
-"""Share of them below which a gain is none, however little it varies."""
+BEND = 0.5
+"""Share of the last step's gain below which further ranks may be detail, if nothing is sure."""
 
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """What fits of some ranks have shown.
+    """Measurements of the fits of some ranks.
 
     Attributes
     ----------
@@ -111,15 +111,17 @@ def choose(candidates: Sequence[Candidate]) -> Choice:
     ::
 
         by error       the smallest r_1 with e - least e <= one standard error of it,
-                       or gain <= 0.02:   gain = (e^2 - least e^2) / min(least e^2, 1 - least e^2)
-        by size        the smallest r_1 with gain <= 0.1: all further gains are small
-        by stability   the largest r_1 >= 2 whose agreement is >= 0.9 of the best, and >= 0.5
+                       or (e^2 - least e^2) <= 0.02 (e'^2 - least e^2), e' of the rank before
+        by stability   the largest r_1 >= 2 whose agreement is >= 0.9 of the best, and >= 0.6
 
-    The choice is sure where the three are the same, inside the range tested; else the plausible
-    range spans them, and its lower end is taken. The standard error is that of the difference half
-    by half: halves and hidden features are the same whatever the ranks. Two scales of error are
-    needed because residuals that are correlated over features, as in scenes, let components beyond
-    the last real one predict a little, reliably: such an error falls by ever less, and never rises.
+    Where the two are the same, inside the range tested, the choice is sure. Else the plausible
+    range spans them and begins no later than the bend of the error, the smallest rank with 0.5 in
+    place of 0.02; the choice by stability is taken. The standard error is that of the difference
+    half by half: halves and hidden features are the same whatever the ranks.
+
+    The second scale of error, and the bend, are there because an error may fall forever: where
+    residuals are correlated over features, as in scenes, components beyond the last real one
+    predict a little, reliably.
     """
     by_rank: dict[int, Candidate] = {}
     for c in sorted(candidates, key=lambda c: c.error):
@@ -133,38 +135,72 @@ def choose(candidates: Sequence[Candidate]) -> Choice:
             "another model or start, or more data."
         )
         return Choice((tested[0],), False, tuple(tested), reason)
-    gains = {r: _gain(c, best) for r, c in by_rank.items()}
-    enough = min(r for r in tested if gains[r] <= SMALL)
-    least = min(r for r in tested if gains[r] <= NOTHING or _margin(by_rank[r], best) <= 1)
-    enough = min(enough, least)
+    low = min(r for r in tested if _levelled(by_rank, r, best, LEVEL))
+    bend = min(r for r in tested if _levelled(by_rank, r, best, BEND))
     level = stable_level(candidates)
     stable = [r for r in tested if r >= 2 and by_rank[r].agreement >= level]
     top = max(stable) if stable else None
-    signals = [enough, least] if top is None else [enough, least, top]
-    between = tuple(sorted({min(signals), max(signals)}))
-    taken = by_rank[top if top is not None and top < least else between[0]]
+    signals = [low] if top is None else [low, top]
 
     sure = False
-    if least == tested[0]:
-        between, taken = (least,), by_rank[least]
+    if low == tested[0]:
+        signals = [low]
         reason = (
             f"Not sure: no rank tested lowers the error on hidden features below that of the "
-            f"smallest, {least}, by more than its spread, so the data may hold no more structure "
+            f"smallest, {low}, by more than its spread, so the data may hold no more structure "
             f"than that; test smaller ranks if there are any"
         )
-    elif len(between) == 1 and least < tested[-1]:
-        sure = top is not None
-        reason = f"{least} components: {_lowest(by_rank, least, best)}"
-        if top is None:
-            reason = f"Probably {reason}; but no rank has components that the halves repeat"
-        else:
-            reason += f", and {least} is {_most_stable(by_rank, least)}"
+    elif low == top and low < tested[-1]:
+        sure = True
+        reason = (
+            f"{low} components: {_lowest(by_rank, low)}, and {low} is {_stablest(by_rank, low)}"
+        )
+        if faults := _faults(by_rank[low]):
+            sure, reason = False, f"Probably {reason}; but {faults}"
     else:
-        reason = _doubt(by_rank, between, (enough, least, top), best)
-    if sure and (faults := _faults(taken)):
-        sure, reason = False, f"Probably {reason}; but {faults}"
+        signals.append(bend)
+        reason = _doubt(by_rank, min(signals), low, top)
+    between = tuple(sorted({min(signals), max(signals)}))
+    taken = by_rank[top if top is not None and low > tested[0] else low]
     ranks, deeper = _deeper(candidates, taken)
     return Choice(ranks, sure, between, f"{reason}.{deeper}")
+
+
+def _doubt(by_rank: dict[int, Candidate], first: int, low: int, top: int | None) -> str:
+    """Signals that differ, or an error that still falls, in words."""
+    last = max(low, top or low)
+    span = f"between {first} and {last}" if first < last else f"{last} or more"
+    span += f" ({low if top is None else top} is the best guess)" if first < last else ""
+    if low == max(by_rank):
+        error = (
+            f"the error on hidden features still falls at the largest rank tested, {low}, as it "
+            f"does where more can be told apart, or forever where residuals are correlated over "
+            f"features"
+        )
+    else:
+        error = f"by error {low} components: {_lowest(by_rank, low)}"
+    reason = f"Not sure, {span}: {error}"
+    if first < min(low, top or low):
+        before = max(r for r in by_rank if r < first)
+        reason += (
+            f"; but all ranks beyond {first} gain less than half of what the step from {before} "
+            f"to {first} does"
+        )
+    if top is None:
+        return f"{reason}; and no rank gives the same components from both halves of the samples"
+    return f"{reason}; by stability {top}, {_stablest(by_rank, top)}"
+
+
+def _levelled(by_rank: dict[int, Candidate], rank: int, best: Candidate, share: float) -> bool:
+    """Whether further ranks gain nothing, or no more than a share of the step to this one."""
+    here = by_rank[rank]
+    if _margin(here, best) <= 1:
+        return True
+    before = max((r for r in by_rank if r < rank), default=None)
+    if before is None or not np.isfinite(here.error):
+        return False
+    step = by_rank[before].error ** 2 - best.error**2
+    return here.error**2 - best.error**2 <= share * step
 
 
 def stable_level(candidates: Sequence[Candidate]) -> float:
@@ -176,25 +212,17 @@ def stable_level(candidates: Sequence[Candidate]) -> float:
     return max(WEAKEST, STABLE * max(known, default=0.0))
 
 
-def _gain(worse: Candidate, best: Candidate) -> float:
-    """Squares that the better of two candidates saves, relative to those left or explained."""
-    if not np.isfinite(worse.error):
-        return np.inf
-    saved, scale = worse.error**2 - best.error**2, min(best.error**2, 1 - best.error**2)
-    return saved / scale if scale > 0 else np.inf if saved > 0 else 0.0
-
-
-def _lowest(by_rank: dict[int, Candidate], rank: int, best: Candidate) -> str:
+def _lowest(by_rank: dict[int, Candidate], rank: int) -> str:
     """Why a rank is the choice by error, in words."""
-    below = by_rank[max(r for r in by_rank if r < rank)]
+    below = max(r for r in by_rank if r < rank)
     return (
         f"the error on hidden features, {100 * by_rank[rank].error:.3g} %, is as good as the "
-        f"least, while {below.ranks[0]} has {100 * below.error:.3g} % "
-        f"({_rounded(_margin(below, best))} standard errors more)"
+        f"least, {100 * min(c.error for c in by_rank.values()):.3g} %, while {below} has "
+        f"{100 * by_rank[below].error:.3g} %"
     )
 
 
-def _most_stable(by_rank: dict[int, Candidate], rank: int) -> str:
+def _stablest(by_rank: dict[int, Candidate], rank: int) -> str:
     """Why a rank is the choice by stability, in words."""
     above = min((r for r in by_rank if r > rank), default=None)
     then = "" if above is None else f"; with {above} it is {by_rank[above].agreement:.2f}"
@@ -202,36 +230,6 @@ def _most_stable(by_rank: dict[int, Candidate], rank: int) -> str:
         f"the largest rank whose components all come back from other samples (agreement of the "
         f"worst {by_rank[rank].agreement:.2f}{then})"
     )
-
-
-def _doubt(
-    by_rank: dict[int, Candidate],
-    between: tuple[int, ...],
-    signals: tuple[int, int, int | None],
-    best: Candidate,
-) -> str:
-    """Signals that differ, or an error that still falls, in words."""
-    enough, least, top = signals
-    last = max(by_rank)
-    if len(between) == 1:
-        reason = f"Not sure, {least} or more"
-    else:
-        reason = f"Not sure between {between[0]} and {between[1]}"
-    if least == last:
-        reason += (
-            f": the error on hidden features still falls at the largest rank tested, {last}, as it "
-            f"does where more can be told apart or where residuals are correlated over features"
-        )
-    else:
-        reason += f". By error {least} components: {_lowest(by_rank, least, best)}"
-    if enough < least:
-        reason += (
-            f"; the gain beyond {enough}, from {100 * by_rank[enough].error:.3g} % to "
-            f"{100 * best.error:.3g} %, is small"
-        )
-    if top is None:
-        return f"{reason}; and no rank has components that the halves repeat"
-    return f"{reason}; by stability {top}, {_most_stable(by_rank, top)}"
 
 
 def _deeper(candidates: Sequence[Candidate], taken: Candidate) -> tuple[tuple[int, ...], str]:
@@ -254,11 +252,6 @@ def _margin(worse: Candidate, best: Candidate) -> float:
     difference = worse.errors[:, 0] - best.errors[:, 0]
     mean, spread = float(difference.mean()), _standard_error(difference)
     return mean / spread if spread > 0 else np.inf if mean > 0 else 0.0
-
-
-def _rounded(number: float) -> str:
-    """Two digits without a power of ten: ``340``."""
-    return f"{float(f'{number:.2g}'):g}"
 
 
 def _faults(c: Candidate) -> str:

@@ -112,7 +112,7 @@ def scan(
     X : matrix, m x n, or AnnData, xarray.DataArray, Dataset
         Columns are data points (obs of AnnData); NaN where an entry of an array is missing. Sparse
         matrices are never made dense; tensors, Dask arrays and data on disk are brought into
-        memory. At least 10 samples.
+        memory. At least 4 samples.
     ranks : iterable of ints and lists of ints
         The candidates, ``range(2, 8)`` or ``[3, 4, [4, 2], 5]``.
     splits : int
@@ -155,14 +155,27 @@ def scan(
             f"{setting('device')}."
         )
     data = halves(columns, random_state)
+    if (data.X < 0).sum() > 0:  # refused by their place in X, not in a half of it
+        _try(columns, data.weights, grid[0], settings)
     tasks = [
         _Task(data, candidate, k, random_state, settings)
         for candidate in grid
         for k in range(2 * splits)
     ]
-    done = iter(in_parallel(_fit, tasks, jobs, progress))
+    fits = in_parallel(_fit, tasks, jobs, progress)
+    failures = [fit.failure for fit in fits if fit.failure is not None]
+    if len(failures) == len(fits):
+        raise failures[0]
+    done = iter(fits)
     found = [_candidate(candidate, [next(done) for _ in range(2 * splits)]) for candidate in grid]
     return Scan(found, data.X.shape[1])
+
+
+def _try(X: Any, weights: str | None, ranks: tuple[int, ...], settings: dict[str, Any]) -> None:
+    """Fit all of X for one sweep, for what that has to say of it."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        factorize(X, ranks, weights=weights, **{**settings, "max_iter": 1})
 
 
 def _grid(ranks: Any) -> list[tuple[int, ...]]:
@@ -201,6 +214,8 @@ class _Fitted(NamedTuple):
     """||X - W_1 H_1|| / ||X|| on the samples of the fit."""
     facts: dict[str, Any]
     """Of layer 1, as `Candidate` has them."""
+    failure: StartError | None = None
+    """Why there is no start, and so no fit."""
 
 
 def _fit(task: _Task) -> _Fitted:
@@ -215,8 +230,8 @@ def _fit(task: _Task) -> _Fitted:
                 random_state=task.random_state + task.k,
                 **task.settings,
             ).numpy()
-        except StartError:  # fewer vertices or clusters than components: no candidate
-            return _failed(task.ranks, len(half.parts))
+        except StartError as error:  # fewer vertices or clusters than components, perhaps
+            return _failed(task.ranks, len(half.parts), error)
         errors = half.errors(f)
         bases = [f.basis(layer) for layer in range(1, f.depth + 1)]
     finite = [np.where(np.isfinite(M), M, 0) for M in (f.W[0], f.H[0])]
@@ -224,11 +239,11 @@ def _fit(task: _Task) -> _Fitted:
     return _Fitted(np.where(np.isnan(errors), np.inf, errors), bases, fit_error, _facts(*finite))
 
 
-def _failed(ranks: tuple[int, ...], features: int) -> _Fitted:
+def _failed(ranks: tuple[int, ...], features: int, failure: StartError) -> _Fitted:
     """Stands for a fit whose start does not exist."""
     bases = [np.full((features, rank), np.nan) for rank in ranks]
     facts = _facts(np.zeros((features, ranks[0])), np.zeros((ranks[0], 1)))
-    return _Fitted(np.full(len(ranks), np.inf), bases, np.inf, facts)
+    return _Fitted(np.full(len(ranks), np.inf), bases, np.inf, facts, failure)
 
 
 def _facts(W: Array, H: Array) -> dict[str, Any]:

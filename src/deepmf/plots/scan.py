@@ -26,7 +26,7 @@ _INCHES = 0.45
 
 
 def plot_scan(scan: Scan, *, width: float = TWO_COLUMNS) -> Figure:
-    """Errors on hidden features, agreement of halves and volume of every candidate, one below the other.
+    """Error on hidden features, agreement of halves, and volume of every candidate in three panels.
 
     Errors with their standard errors, agreement with its standard deviation over the splits.
     Shaded are the candidates that the choice is about, hollow those with duplicates or empty

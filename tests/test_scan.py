@@ -45,7 +45,9 @@ def flat(errors, agreements, first=1, **more):
 def test_error_and_stability_that_agree_are_sure():
     c = choose(flat([0.5, 0.3, 0.1, 0.1, 0.11], [1, 0.97, 0.99, 0.8, 0.7]))
     assert (c.ranks, c.sure, c.between) == ((3,), True, (3,))
-    assert c.sentence.startswith("3 components: the error on hidden features, 10 %")
+    assert c.sentence.startswith(
+        "3 components: the error on hidden features, 10 % against 30 % with 2"
+    )
     assert "agreement of the worst 0.99; with 4 it is 0.80" in c.sentence
 
 

@@ -216,9 +216,9 @@ def _lowest(by_rank: dict[int, Candidate], rank: int) -> str:
     """Why a rank is the choice by error, in words."""
     below = max(r for r in by_rank if r < rank)
     return (
-        f"the error on hidden features, {100 * by_rank[rank].error:.3g} %, is as good as the "
-        f"least, {100 * min(c.error for c in by_rank.values()):.3g} %, while {below} has "
-        f"{100 * by_rank[below].error:.3g} %"
+        f"the error on hidden features, {100 * by_rank[rank].error:.3g} % against "
+        f"{100 * by_rank[below].error:.3g} % with {below}, hardly falls further (least "
+        f"{100 * min(c.error for c in by_rank.values()):.3g} %)"
     )
 
 

@@ -336,7 +336,7 @@ def test_columns_of_an_array_without_telling_names_are_samples():
 
 
 def test_scan_takes_the_same():
-    settings = {"folds": 2, "seeds": 2, "max_iter": 2, "tol": 0}
+    settings = {"splits": 2, "max_iter": 2, "tol": 0}
     found = scan(cells(np.asarray), [1, 2], **settings)
     plain = scan(COUNTS.T, [1, 2], **settings)
     np.testing.assert_array_equal(found.candidates[1].errors, plain.candidates[1].errors)
@@ -352,7 +352,7 @@ TABLE = pd.DataFrame(COUNTS, columns=GENES)
 
 @pytest.mark.parametrize("call", [factorize, scan])
 def test_a_table_says_what_its_rows_were_taken_for(call):
-    settings = {} if call is factorize else {"folds": 2, "seeds": 2}
+    settings = {} if call is factorize else {"splits": 2}
     sentence = r"20 rows are taken as features.* use DeepMF or pass X\.T\.to_numpy\(\)"
     with pytest.warns(UserWarning, match=sentence) as caught:
         call(TABLE, [2, 1], max_iter=1, tol=0, **settings)

@@ -252,7 +252,7 @@ def test_a_mask_that_hides_nothing_is_none():
 
 
 def test_a_scan_takes_masked_entries_for_missing():
-    settings = {"folds": 2, "seeds": 2, "max_iter": 5}
+    settings = {"splits": 2, "max_iter": 5}
     data = X[:, :40]
     masked = np.ma.array(data, mask=HIDDEN[:, :40])
     a, b = (scan(Z, [[1], [2]], **settings) for Z in (masked, HOLED[:, :40]))

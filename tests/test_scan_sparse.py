@@ -1,4 +1,4 @@
-"""Ranks of sparse data: what is told of samples that no fit has seen, and never a dense matrix."""
+"""Errors on samples that no fit has seen, and ranks of sparse data, which are never made dense."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from scipy.optimize import nnls
 
 from deepmf import factorize, scan
 from deepmf.data.on_disk import OnDisk
-from deepmf.selection.holdout import PARTS, ROWS, Samples, completion_errors, held_out
+from deepmf.selection.halves import PARTS, Halves, completion_errors, halves
 from deepmf.selection.scan import _fit, _Task
 
 
@@ -23,7 +23,7 @@ def counts(rank, shape=(120, 240), mean=0.18, seed=1):
 
 
 def rows_in_parts(m):
-    return np.random.default_rng(1).permutation(m) % ROWS
+    return np.random.default_rng(1).permutation(m) % PARTS
 
 
 # --- the measure ---------------------------------------------------------------------------------
@@ -41,7 +41,7 @@ def test_errors_are_those_of_the_dense_formula(model, constraint):
     )
     parts = rows_in_parts(len(X))
     missed = np.zeros(2)
-    for part in range(ROWS):
+    for part in range(PARTS):
         hidden = parts == part
         H = f.encode(new, weights=np.broadcast_to(~hidden[:, None], new.shape))
         for layer, B in enumerate((f.W[0], f.W[1] @ f.H[1])):
@@ -55,7 +55,7 @@ def test_codes_are_the_best_ones_of_the_rows_that_are_known():
     f = factorize(X[:, :45], [4], tol=1e-3)
     parts = rows_in_parts(len(X))
     missed = 0.0
-    for part in range(ROWS):
+    for part in range(PARTS):
         hidden = parts == part
         for x in X[:, 45:].T:
             code = nnls(f.W[0][~hidden], x[~hidden])[0]
@@ -64,26 +64,38 @@ def test_codes_are_the_best_ones_of_the_rows_that_are_known():
     np.testing.assert_allclose(got, np.sqrt(missed) / np.linalg.norm(X[:, 45:]), rtol=1e-5)
 
 
-def test_samples_held_out_are_not_seen():
-    """Changing them changes nothing but the error."""
+@pytest.mark.parametrize("hierarchy", ["components", "codes"])
+def test_dense_and_missing_entries_are_judged_alike(hierarchy):
+    """Where nothing of a sample is known or told, it does not count."""
+    X = counts(3, (40, 60)).toarray() + 0.01
+    f = factorize(X[:, :45], [4, 2], hierarchy=hierarchy, init="nndsvd", tol=1e-3)
+    parts, new = rows_in_parts(len(X)), X[:, 45:]
+    dense = completion_errors(f, new, parts)
+    np.testing.assert_allclose(completion_errors(f, sparse.csc_array(new), parts), dense, rtol=1e-6)
+    np.testing.assert_allclose(completion_errors(f, new, parts, "observed"), dense, rtol=1e-3)
+    holed = np.column_stack([new, np.where(parts == 0, 1.0, np.nan)])
+    np.testing.assert_allclose(completion_errors(f, holed, parts, "observed"), dense, rtol=1e-3)
+
+
+def test_the_other_half_is_not_seen():
+    """Changing it changes nothing but the error."""
     X = counts(3)
-    task = _Task(Samples(X), (3, 2), 0, 2, {"max_iter": 20, "tol": 0})
-    moved, held = X.toarray(), Samples(X).parts(0)[1] == 2
-    moved[:, held] = moved[::-1, held]
-    one, other = _fit(task), _fit(task._replace(data=Samples(sparse.csc_array(moved))))
-    np.testing.assert_array_equal(one.W[0], other.W[0])
-    assert (one.errors != other.errors).all()
+    task = _Task(Halves(X), (3, 2), 1, 0, {"max_iter": 20, "tol": 0})
+    moved, other = X.toarray(), np.random.default_rng([0, 0]).permutation(240) % 2 == 0
+    moved[:, other] = moved[::-1, other]
+    one, two = _fit(task), _fit(task._replace(data=Halves(sparse.csc_array(moved))))
+    np.testing.assert_array_equal(one.bases[0], two.bases[0])
+    assert (one.errors != two.errors).all()
 
 
-def test_every_sample_with_an_entry_is_held_out_once():
+def test_samples_without_entries_are_left_out():
     X = counts(3)
     X.data[: X.indptr[50]] = 0  # written down, but no entries
-    rows, columns = Samples(X).parts(3)
-    assert np.ptp(np.bincount(rows)) <= 1
-    assert np.ptp(np.bincount(columns[columns >= 0])) <= 1
-    np.testing.assert_array_equal(columns >= 0, X.toarray().any(axis=0))
-    seen = [Samples(X).without(k, 3).X.shape[1] for k in range(10)]
-    np.testing.assert_array_equal(seen, [np.count_nonzero(columns != k) for k in range(10)])
+    kept = halves(X).X
+    np.testing.assert_array_equal(kept.toarray(), X.toarray()[:, X.toarray().any(axis=0)])
+    half = Halves(kept).half(0, 3)
+    assert half.seen.format == half.other.format == "csc"
+    assert np.ptp(np.bincount(half.parts)) <= 1
 
 
 # --- scans ---------------------------------------------------------------------------------------
@@ -94,8 +106,8 @@ def test_the_true_rank_of_counts_is_found(rank):
     X = counts(rank, (150, 300))
     s = scan(X, range(rank - 2, rank + 3), tol=1e-4)
     assert (s.choice.ranks, s.choice.sure) == ((rank,), True)
-    assert "the error on hidden features of held-out samples" in s.choice.sentence
-    assert s.to_dict()["held_out"] == s.held_out == "hidden features of held-out samples"
+    assert "the error on hidden features" in s.choice.sentence
+    assert s.to_dict()["samples"] == s.samples == np.count_nonzero(X.sum(axis=0))
 
 
 def test_counts_by_chance_give_no_rank():
@@ -107,9 +119,9 @@ def test_counts_by_chance_give_no_rank():
 
 def test_layers_constraints_and_kinds_of_numbers():
     X = counts(3, (60, 100)).astype(np.float32)
-    few = {"folds": 2, "seeds": 2, "max_iter": 10, "tol": 0}
+    few = {"splits": 2, "max_iter": 10, "tol": 0}
     s = scan(sparse.csr_matrix(X), [2, [3, 2]], constraint_H="simplex", model="data-centric", **few)
-    assert s.candidates[1].errors.shape == (2, 2)
+    assert s.candidates[1].errors.shape == (4, 2)
     assert all(0 < c.errors.min() <= c.errors.max() < np.inf for c in s.candidates)
     same = scan(X.tocoo(), [2, [3, 2]], constraint_H="simplex", model="data-centric", **few)
     np.testing.assert_array_equal(s.candidates[1].errors, same.candidates[1].errors)
@@ -118,7 +130,7 @@ def test_layers_constraints_and_kinds_of_numbers():
 
 
 def test_processes_change_nothing():
-    few = {"folds": 2, "seeds": 2, "max_iter": 5, "tol": 0}
+    few = {"splits": 2, "max_iter": 5, "tol": 0}
     one, two = (scan(counts(3, (60, 100)), [2, [3, 2]], jobs=jobs, **few) for jobs in (1, 2))
     for a, b in zip(one.candidates, two.candidates):
         np.testing.assert_allclose(a.errors, b.errors, rtol=1e-8)
@@ -126,7 +138,7 @@ def test_processes_change_nothing():
 
 
 def test_nothing_is_made_dense():
-    few = {"folds": 2, "seeds": 2, "max_iter": 3, "tol": 0}
+    few = {"splits": 2, "max_iter": 3, "tol": 0}
     scan(counts(3, (60, 100)), [2, [3, 2]], **few)  # what is compiled or imported is so before
     X = sparse.random_array((10_000, 10_000), density=5e-4, rng=0, format="csc")
     tracemalloc.start()
@@ -135,7 +147,7 @@ def test_nothing_is_made_dense():
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert peak < 8 * np.prod(X.shape) / (PARTS * ROWS), "not even what is judged at a time"
+    assert peak < 8 * np.prod(X.shape) / (4 * PARTS), "not even what is judged at a time"
 
 
 def test_a_fit_that_diverged_has_no_finite_error():
@@ -150,17 +162,18 @@ def test_a_fit_that_diverged_has_no_finite_error():
 
 def test_data_on_disk_are_brought_into_memory():
     X = counts(3, (30, 60)).toarray()
-    np.testing.assert_array_equal(held_out(OnDisk(X)).X, X)
+    kept = X[:, X.any(axis=0)]
+    np.testing.assert_array_equal(halves(OnDisk(X)).X, kept)
 
 
 def test_bad_data_get_a_sentence():
     X = counts(3, (60, 100))
     with pytest.raises(ValueError, match=r"NaN or infinite.*Remove or fill them first\.$"):
         scan(X * np.nan, [1, 2])
-    with pytest.raises(ValueError, match="only 12 samples that are not all zeros, too few"):
-        scan(sparse.csc_array(np.ones((60, 12))), [1, 2])
-    with pytest.raises(ValueError, match="only 4 features, too few to hold out fifths"):
-        scan(X[:4], [1, 2])
+    with pytest.raises(ValueError, match="only 3 samples that are not all zeros, too few"):
+        scan(sparse.csc_array(np.ones((60, 3))), [1, 2])
+    with pytest.raises(ValueError, match="only one feature"):
+        scan(sparse.csc_array(X.sum(axis=0)[None]), [1, 2])
     with pytest.raises(ValueError, match="does not use a device, got 'cuda'; leave out device"):
         scan(X, [1, 2], device="cuda")
     bad = X.tolil()

@@ -2,9 +2,9 @@
 How many components?
 ====================
 
-`scan` holds out a tenth of the entries, fits the rest, and compares the errors on the held-out
-entries (Wold cross-validation). It also measures whether components reappear from other random
-starts. A summary says what both measures suggest and how certain the choice is.
+`scan` fits random halves of the samples. It compares the errors of predicting hidden features of
+the other half, and measures whether both halves have the same components. A summary says what both
+measures suggest and how certain the choice is.
 """
 
 import numpy as np
@@ -17,19 +17,18 @@ rng = np.random.default_rng(0)
 X = rng.gamma(0.3, size=(40, 4)) @ rng.gamma(0.3, size=(4, 120))
 X = np.maximum(X + 0.05 * X.mean() * rng.standard_normal(X.shape), 0)  # rank 4, with noise
 
-found = scan(X, range(1, 8), folds=4, seeds=3, tol=1e-4)
+found = scan(X, range(1, 8), tol=1e-4)
 print(found.choice.sentence)
 
 # %%
-# Held-out error with its standard error, and the agreement of components between starts.
+# Held-out error with its standard error, and the agreement of components between halves.
 
 fig = plot_scan(found)
 
 # %%
-# Counts of words or genes are sparse and stay sparse. In this case samples are held out, and part
-# of their features is predicted from the others.
+# Counts of words or genes are sparse and stay sparse.
 
 mean = rng.gamma(0.3, size=(200, 4)) @ rng.gamma(0.3, size=(4, 400))
 counts = sparse.csc_array(rng.poisson(0.2 * mean / mean.mean()))
 print(f"{counts.nnz / mean.size:.0%} of the counts are not zero.")
-print(scan(counts, range(1, 8), folds=4, seeds=3, tol=1e-4).choice.sentence)
+print(scan(counts, range(1, 8), tol=1e-4).choice.sentence)

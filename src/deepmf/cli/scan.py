@@ -27,15 +27,14 @@ from deepmf.cli.options import (
 )
 
 _SHOWN = ("ranks", "error %", "spread %", "agreement", "smallest singular value", "effective rank")
-_LEFT_OUT = ("ranks", "truth", "labels", "fixed", "weights", "init", "device")
+_LEFT_OUT = ("ranks", "truth", "labels", "fixed", "weights", "device")
 
 Ranks = Annotated[
     list[str] | None,
     typer.Option("--ranks", help="Candidates, as 2-8, 6,3 or 4-6,2-3; repeat.", metavar="R1,R2"),
 ]
-Folds = Annotated[int, typer.Option(min=2, max=10, help="Tenths of the data held out in turn.")]
-Seeds = Annotated[int, typer.Option(min=2, help="Random starts that should agree.")]
-Seed = Annotated[int, typer.Option(min=0, help="Of what is held out, and of the first start.")]
+Splits = Annotated[int, typer.Option(min=2, help="Ways to split the samples in two.")]
+Seed = Annotated[int, typer.Option(min=0, help="Of the splits, and the first one of the fits.")]
 
 
 @takes(
@@ -51,8 +50,7 @@ def scan(
     ranks: Ranks = None,
     out: Out = Path("deepmf-scan"),
     config: ConfigFile = None,
-    folds: Folds = 5,
-    seeds: Seeds = 4,
+    splits: Splits = 4,
     seed: Seed = 0,
     jobs: Jobs = None,
     overwrite: Overwrite = False,
@@ -60,16 +58,17 @@ def scan(
 ) -> None:
     """Try many ranks and depths, and say which to take and how sure that is.
 
-    Each candidate is fitted with a tenth of the entries held out, several times, and from several
-    random starts to all of them. Of sparse data (counts of words or genes), which stay sparse, a
-    tenth of the samples is held out, and part of a sample's features is predicted from the others.
+    Each candidate is fitted with your settings to random halves of the samples. A good one
+    predicts hidden features of the other half, and both halves have the same components. Of more
+    than 10,000 samples, 10,000 random ones are used. Data may be dense or sparse (counts of words
+    or genes), which stay sparse. If the two signs differ, a range is given.
 
     The folder has the choice in words and the numbers (summary.md), the numbers alone (scan.csv,
     scan.json) and a figure (scan.png, scan.pdf).
 
     For example:
 
-    deepmf scan urban.mat --ranks 2-8 -o scan/
+    deepmf scan urban.mat --ranks 2-8 --min-volume 1 --init snpa -o scan/
 
     deepmf scan cells.h5ad --ranks 5-15 --scale log -o scan/
 
@@ -98,8 +97,7 @@ def scan(
         done = scan_all(
             opened.X,
             grid,
-            folds=folds,
-            seeds=seeds,
+            splits=splits,
             random_state=seed,
             jobs=jobs,
             progress=progress_bar("fits", quiet),
@@ -114,6 +112,8 @@ def scan(
             (folder / "scan.json").write_text(numbers + "\n", encoding="utf-8")
             save_figure(plot_scan(done), folder, "scan")
         if not quiet:
+            if done.samples < n:
+                say(f"The fits share {done.samples} of the samples.")
             table(list(_SHOWN), [[row[columns.index(c)] for c in _SHOWN] for row in rows])
         say(f"{done.choice.sentence}\nResults are in {out}." if not quiet else done.choice.sentence)
 

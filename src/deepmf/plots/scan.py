@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deepmf.plots.style import NORMAL, SMALL, TWO_COLUMNS, color, new_figure, plain_axes
-from deepmf.selection.rule import STABLE
+from deepmf.selection.rule import stable_level
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -26,11 +26,11 @@ _INCHES = 0.45
 
 
 def plot_scan(scan: Scan, *, width: float = TWO_COLUMNS) -> Figure:
-    """Held-out errors, agreement between seeds and volume of every candidate, one below the other.
+    """Error on hidden features, agreement of halves, and volume of every candidate in three panels.
 
-    Errors with their standard errors, agreement with its standard deviation over the pairs of
-    seeds. Shaded are the candidates that the choice is about, hollow those with duplicates or
-    empty components.
+    Errors with their standard errors, agreement with its standard deviation over the splits.
+    Shaded are the candidates that the choice is about, hollow those with duplicates or empty
+    components.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ def plot_scan(scan: Scan, *, width: float = TWO_COLUMNS) -> Figure:
     hollow = [bool(c.duplicates or c.empty) for c in order]
     faces = [["white" if bare else color(k) for bare in hollow] for k in range(3)]
     _points(axes[0], x, [100 * c.error for c in order], [100 * c.spread for c in order], faces[0])
-    axes[0].set_ylabel("held-out error\nin %", fontsize=NORMAL)
+    axes[0].set_ylabel("error on hidden\nfeatures in %", fontsize=NORMAL)
     _points(
         axes[1],
         x,
@@ -56,9 +56,9 @@ def plot_scan(scan: Scan, *, width: float = TWO_COLUMNS) -> Figure:
         [float(c.agreements[:, 0].std()) for c in order],
         faces[1],
     )
-    level = axes[1].axhline(STABLE, color="0.6", lw=0.8, ls=":")
+    level = axes[1].axhline(stable_level(order), color="0.6", lw=0.8, ls=":")
     axes[1].set_ylim(-0.05, 1.1)
-    axes[1].set_ylabel("agreement\nbetween seeds", fontsize=NORMAL)
+    axes[1].set_ylabel("agreement\nof halves", fontsize=NORMAL)
     _points(axes[2], x, [c.smallest for c in order], None, faces[2])
     axes[2].set_ylim(0, 1.1 * max(c.smallest for c in order) or 1)
     axes[2].set_ylabel("smallest\nsingular value", fontsize=NORMAL)
@@ -66,7 +66,8 @@ def plot_scan(scan: Scan, *, width: float = TWO_COLUMNS) -> Figure:
     turned = max(map(len, labels)) > 3 and len(labels) > 4
     axes[2].set_xticks(x, labels, fontsize=SMALL, rotation=90 if turned else 0)
     axes[2].set_xlabel("ranks", fontsize=NORMAL)
-    favored = {scan.choice.ranks, *((r,) for r in scan.choice.between)}
+    plausible = range(scan.choice.between[0], scan.choice.between[-1] + 1)
+    favored = {scan.choice.ranks, *((r,) for r in plausible)}
     legend: dict[str, Any] = {}
     for ax in axes:
         for k, c in enumerate(order):
@@ -74,7 +75,7 @@ def plot_scan(scan: Scan, *, width: float = TWO_COLUMNS) -> Figure:
                 legend[_CHOICE] = ax.axvspan(k - 0.4, k + 0.4, color="0.92", zorder=0)
         ax.tick_params(labelsize=SMALL)
         plain_axes(ax)
-    legend[f"agreement {STABLE}: as good as the same"] = level
+    legend["agreement that counts as reproduced"] = level
     if any(hollow):
         legend[_HOLLOW] = Line2D([], [], marker="o", ms=4, mfc="white", mec="0.3", ls="none")
     fig.legend(

@@ -6,7 +6,6 @@ import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,8 +17,9 @@ from deepmf.core.parameters import check_integer
 from deepmf.core.quadratic import Array
 from deepmf.data.containers import as_columns
 from deepmf.fitting.problem import check_ranks
+from deepmf.init import StartError
 from deepmf.metrics import match, mrsa
-from deepmf.selection.holdout import PARTS, Entries, HeldOut, held_out
+from deepmf.selection.halves import Halves, halves
 from deepmf.selection.rule import Candidate, Choice, choose
 
 _SAME = 1.0
@@ -40,18 +40,17 @@ class Scan:
     ----------
     candidates : list of Candidate
         In the order they were given.
-    held_out : str
-        What errors were measured on: ``"held-out entries"``, or of sparse data ``"hidden features
-        of held-out samples"``.
+    samples : int
+        Samples that were used: all those with an entry other than zero, or 10,000 of them.
     """
 
     candidates: list[Candidate]
-    held_out: str = Entries.words
+    samples: int
 
     @cached_property
     def choice(self) -> Choice:
         """Ranks to take and how sure that is, see `deepmf.selection.rule.choose`."""
-        return choose(self.candidates, self.held_out)
+        return choose(self.candidates)
 
     def table(self) -> tuple[list[str], list[list[Any]]]:
         """Columns and rows, one for each candidate; errors and spreads in %."""
@@ -74,7 +73,7 @@ class Scan:
         """Everything as plain data, for JSON."""
         plain = [{name: _plain(value) for name, value in vars(c).items()} for c in self.candidates]
         choice = {k: _plain(v) for k, v in vars(self.choice).items()}
-        return {"choice": choice, "held_out": self.held_out, "candidates": plain}
+        return {"choice": choice, "samples": self.samples, "candidates": plain}
 
     def __repr__(self) -> str:
         return f"Scan of {len(self.candidates)} candidates. {self.choice.sentence}"
@@ -84,48 +83,49 @@ def scan(
     X: Any,
     ranks: Iterable[int | Sequence[int]],
     *,
-    folds: int = 5,
-    seeds: int = 4,
+    splits: int = 4,
     random_state: int = 0,
     jobs: int | None = 1,
     progress: Progress | None = None,
     **settings: Any,
 ) -> Scan:
-    """Fit every candidate to parts of the data and from several seeds, and compare.
+    """Fit every candidate to random halves of the samples, and compare.
 
     ::
 
-        error       ||X - W_l H_l...H_1|| / ||X|| over a tenth of the entries, fitted to the others
-        agreement   1 - MRSA / 50 between matched components of fits from different random starts
+        error       ||X - W_l H_l...H_1|| / ||X|| on the other half of the samples, each fifth of
+                    the features predicted from codes that the other features alone decide
+        agreement   1 - MRSA / 50 of the component of one half that the other half repeats worst
 
-    Entries are held out at random, as Wold did: whole columns could be coded by any basis. Of a
-    sparse matrix a tenth of the columns is held out, and the others are fitted; each fifth of a
-    held-out column's rows is then told from codes that its other rows alone decide. That error is
-    near 100 % where most of each sample is chance, as in short texts, and what counts is where it
-    is least. Samples of very different sizes should be scaled first, lest a few decide. Deeper
-    layers compress the first, so their errors never choose r_1, and stability chooses them.
+    The fits have your settings, ``init`` included, and see complete samples, so that any start,
+    constraint, penalty or model works as it will in the final fit. Stability is measured by other
+    samples, not by other seeds: a deterministic start repeats itself on the same data, whatever the
+    rank. Seeds of random starts differ between the halves all the same. Deeper layers compress
+    the first, so their errors never choose r_1, and stability chooses them.
+
+    An error near 100 % is normal where most of each sample is chance, as in short texts; what
+    counts is where it is least. Samples of very different sizes should be scaled first, lest a few
+    decide. Of more than 10,000 samples, 10,000 random ones are used: components need no more.
 
     Parameters
     ----------
     X : matrix, m x n, or AnnData, xarray.DataArray, Dataset
         Columns are data points (obs of AnnData); NaN where an entry of an array is missing. Sparse
         matrices are never made dense; tensors, Dask arrays and data on disk are brought into
-        memory.
+        memory. At least 4 samples.
     ranks : iterable of ints and lists of ints
         The candidates, ``range(2, 8)`` or ``[3, 4, [4, 2], 5]``.
-    folds : int
-        Fits of each candidate with a tenth held out, from 2 to 10.
-    seeds : int
-        Fits of each candidate to all of X, from as many random starts; at least 2.
+    splits : int
+        Ways to split the samples in two, with two fits of each candidate for each; at least 2.
     random_state : int
-        What is held out, and the first of the seeds.
+        Of the splits, and the first seed of the fits.
     jobs : int, optional
         Number of processes; ``None``: one per core.
     progress : callable, optional
         ``progress(iterable, total)``, wraps the fits to show how far they are.
     **settings
-        Of `factorize`: model, constraints, regularisers, tol and so on. Starts are random; another
-        ``init`` is for the fits with a part held out.
+        All those of `factorize` that the final fit will have: model, constraints, penalties, init,
+        hierarchy, tol and so on.
 
     Returns
     -------
@@ -142,15 +142,10 @@ def scan(
     >>> s.choice.ranks, s.choice.sure
     ((3,), True)
     """
-    data = held_out(as_columns(X, "observed")[0])
+    columns = as_columns(X, "observed")[0]
     grid = _grid(ranks)
-    check_integer(setting("seeds"), seeds, 2)
+    check_integer(setting("splits"), splits, 2)
     check_integer(setting("random_state"), random_state, 0)
-    check_integer(setting("folds"), folds, 2)
-    if folds > PARTS:
-        raise SettingError(
-            f"{setting('folds')} must be at most {PARTS}, a tenth of the data each, got {folds}."
-        )
     own = [name for name in settings if name in _OWN]
     if own:
         raise SettingError(f"scan sets {setting(own[0])} itself; leave it out.")
@@ -159,21 +154,28 @@ def scan(
             f"scan does not use a device, got {settings['device']!r}; leave out "
             f"{setting('device')}."
         )
+    data = halves(columns, random_state)
+    if (data.X < 0).sum() > 0:  # refused by their place in X, not in a half of it
+        _try(columns, data.weights, grid[0], settings)
     tasks = [
-        task
+        _Task(data, candidate, k, random_state, settings)
         for candidate in grid
-        for task in (
-            *(_Task(data, candidate, random_state + k, None, settings) for k in range(seeds)),
-            *(_Task(data, candidate, random_state, k, settings) for k in range(folds)),
-        )
+        for k in range(2 * splits)
     ]
-    done = iter(in_parallel(_fit, tasks, jobs, progress))
-    found = []
-    for candidate in grid:
-        fits = [next(done) for _ in range(seeds)]
-        errors = np.array([next(done).errors for _ in range(folds)])
-        found.append(_candidate(candidate, errors, fits))
-    return Scan(found, data.words)
+    fits = in_parallel(_fit, tasks, jobs, progress)
+    failures = [fit.failure for fit in fits if fit.failure is not None]
+    if len(failures) == len(fits):
+        raise failures[0]
+    done = iter(fits)
+    found = [_candidate(candidate, [next(done) for _ in range(2 * splits)]) for candidate in grid]
+    return Scan(found, data.X.shape[1])
+
+
+def _try(X: Any, weights: str | None, ranks: tuple[int, ...], settings: dict[str, Any]) -> None:
+    """Fit all of X for one sweep, for what that has to say of it."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        factorize(X, ranks, weights=weights, **{**settings, "max_iter": 1})
 
 
 def _grid(ranks: Any) -> list[tuple[int, ...]]:
@@ -192,12 +194,12 @@ def _grid(ranks: Any) -> list[tuple[int, ...]]:
 
 
 class _Task(NamedTuple):
-    """One fit: to all but a part of the data, or to all of them from a random start."""
+    """One fit to half k of the samples."""
 
-    data: HeldOut
+    data: Halves
     ranks: tuple[int, ...]
-    seed: int
-    part: int | None
+    k: int
+    random_state: int
     settings: dict[str, Any]
 
 
@@ -205,22 +207,43 @@ class _Fitted(NamedTuple):
     """What is kept of a fit."""
 
     errors: Array
-    """||X - W_l H_l...H_1|| / ||X|| over what was held out, or over all, per layer."""
-    W: list[Array]
+    """See `completion_errors`."""
+    bases: list[Array]
+    """Components of each layer, as columns."""
+    fit_error: float
+    """||X - W_1 H_1|| / ||X|| on the samples of the fit."""
     facts: dict[str, Any]
     """Of layer 1, as `Candidate` has them."""
+    failure: StartError | None = None
+    """Why there is no start, and so no fit."""
 
 
 def _fit(task: _Task) -> _Fitted:
-    data, ranks, seed, part, given = task
-    settings = {**given, "init": "random" if part is None else given.get("init", "random")}
-    split = data.whole() if part is None else data.without(part, seed)
+    half = task.data.half(task.k, task.random_state)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of fits that could go on, or that diverge
-        f = factorize(split.X, ranks, weights=split.weights, random_state=seed, **settings).numpy()
-        errors = split.errors(f)
+        try:
+            f = factorize(
+                half.seen,
+                task.ranks,
+                weights=half.weights,
+                random_state=task.random_state + task.k,
+                **task.settings,
+            ).numpy()
+        except StartError as error:  # fewer vertices or clusters than components, perhaps
+            return _failed(task.ranks, len(half.parts), error)
+        errors = half.errors(f)
+        bases = [f.basis(layer) for layer in range(1, f.depth + 1)]
     finite = [np.where(np.isfinite(M), M, 0) for M in (f.W[0], f.H[0])]
-    return _Fitted(np.where(np.isnan(errors), np.inf, errors), f.W, _facts(*finite))
+    fit_error = float(np.sqrt(f.history.data_errors[-1][0]))
+    return _Fitted(np.where(np.isnan(errors), np.inf, errors), bases, fit_error, _facts(*finite))
+
+
+def _failed(ranks: tuple[int, ...], features: int, failure: StartError) -> _Fitted:
+    """Stands for a fit whose start does not exist."""
+    bases = [np.full((features, rank), np.nan) for rank in ranks]
+    facts = _facts(np.zeros((features, ranks[0])), np.zeros((ranks[0], 1)))
+    return _Fitted(np.full(len(ranks), np.inf), bases, np.inf, facts, failure)
 
 
 def _facts(W: Array, H: Array) -> dict[str, Any]:
@@ -241,20 +264,23 @@ def _facts(W: Array, H: Array) -> dict[str, Any]:
     }
 
 
-def _candidate(ranks: tuple[int, ...], errors: Array, fits: Sequence[_Fitted]) -> Candidate:
-    """Folds and seeds put together; the best of the seeds' fits stands for them."""
-    pairs = [
-        [_agreement(A, B) for A, B in zip(one.W, other.W)] for one, other in combinations(fits, 2)
+def _candidate(ranks: tuple[int, ...], fits: Sequence[_Fitted]) -> Candidate:
+    """Fits to pairs of halves put together; the best of them gives the signs of redundancy."""
+    agreements = [
+        [_agreement(A, B) for A, B in zip(one.bases, other.bases)]
+        for one, other in zip(fits[::2], fits[1::2])
     ]
-    best = min(fits, key=lambda fit: fit.errors[0])
-    return Candidate(ranks, errors, np.array(pairs), float(best.errors[0]), **best.facts)
+    errors = np.array([fit.errors for fit in fits])
+    best = min(fits, key=lambda fit: fit.fit_error)
+    mean = float(np.mean([fit.fit_error for fit in fits]))
+    return Candidate(ranks, errors, np.array(agreements), mean, **best.facts)
 
 
 def _agreement(A: Array, B: Array) -> float:
-    """1 - MRSA / 50 of matched columns; 0 where a fit diverged."""
+    """1 - MRSA / 50 of the worst pair of matched columns; 0 where a fit diverged."""
     if not (np.isfinite(A).all() and np.isfinite(B).all()):
         return 0.0
-    return max(0.0, 1 - match(A, B).mean / 50)
+    return max(0.0, 1 - float(np.max(match(A, B).distances)) / 50)
 
 
 def _plain(value: Any) -> Any:

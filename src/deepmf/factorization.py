@@ -116,7 +116,7 @@ class Factorization:
         return reduce(lambda B, Z: B @ Z, self.W[1 : k + 1], self.W[0])
 
     def codes(self, layer: int) -> Any:
-        """How much of each of the layer's components every data point holds.
+        """Codes of the fitted data: how much of each of a layer's components is in each sample.
 
         H_l ... H_1, or H_l itself for depth over codes.
 

@@ -46,11 +46,6 @@ def add_layer(
     """
     k = s.depth
     number = k + 1 if number is None else number
-    if k and not s.W[k - 1].any():
-        raise ValueError(
-            f"Layer {k} shrank to zero, so there is nothing for layer {k + 1} to work with. "
-            f"Lower the weights of its regularisers, or fix its scale with a simplex constraint."
-        )
     data = panels if k == 0 else DensePanels(np.ascontiguousarray(s.W[k - 1]))
     if isinstance(start, Given):
         W = start.W[k]
@@ -80,6 +75,16 @@ def add_layer(
         s.H.append(np.empty((layer.rank, 0)))
     else:
         s.H.append(data.codes.H)
+
+
+def check_not_zero(before: Array, number: int) -> None:
+    """Refuse to go on from a layer of which nothing is left."""
+    if not before.any():
+        raise ValueError(
+            f"Layer {number} shrank to zero, so there is nothing for layer {number + 1} to work "
+            f"with. Lower the weights of its regularizers, or fix its scale with a simplex "
+            f"constraint."
+        )
 
 
 def _first_basis(

@@ -17,7 +17,7 @@ from deepmf.core.state import DataSurrogates, State
 from deepmf.core.terms import H
 from deepmf.data.matrix import as_numpy
 from deepmf.data.panels import DensePanels, Panels
-from deepmf.fitting.add_layer import Given, add_layer
+from deepmf.fitting.add_layer import Given, add_layer, check_not_zero
 from deepmf.fitting.calibration import UNPENALIZED, Calibration, Settled, alone, joint, settled
 from deepmf.fitting.canonical import rescale
 from deepmf.fitting.checkpoint import Checkpoint
@@ -213,6 +213,9 @@ class _Run:
         panels, problem, k = at.panels, at.problem, at.layer
         limit = c.max_iter if self.settles or not self.joint else c.augment or 0
         first = limit if self.settles and problem.needs_fit(k, panels.shape) else 0
+        if at.number:
+            before = now.layer_codes[-1] if self.problem.over_codes else now.state.W[-1]
+            check_not_zero(before, at.number)
         trials = self._started()
         for trial in trials:
             self._alone(trial, 0, alone(k + 1, k, UNPENALIZED), first)
@@ -270,7 +273,7 @@ class _Run:
             Ht = reduce(lambda codes, H: H @ codes, s.H[1:], now.layer_codes[0])
             H = link(F, Ht, self.problem.layers[k].constraint_H)
         else:
-            H, now.settled[k] = link_components(s.W[k - 1], W, self.problem.layer(k))
+            W, H, now.settled[k] = link_components(s.W[k - 1], W, self.problem.layer(k))
         s.H.append(H)
         s.W.append(W)
         now.sizes.append(float(np.sum(W**2)))

@@ -12,6 +12,7 @@ from deepmf import (
     DeepMF,
     Factorization,
     MinVolume,
+    OneParent,
     Ridge,
     Simplex,
     factorize,
@@ -60,6 +61,10 @@ def test_every_start(client, X, init):
         {"init": ["random", "nndsvd"]},
         {"init": ["nndsvd", "random"]},
         {"panel_size": 64},
+        {"hierarchy": "codes"},
+        {"hierarchy": "codes", "model": "data-centric"},
+        {"hierarchy": "codes", "model": "multilayer"},
+        {"constraint_H": [None, OneParent()]},
     ],
     ids=str,
 )

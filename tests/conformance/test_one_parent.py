@@ -17,7 +17,8 @@ UNITS = pytest.mark.parametrize("unit", [False, True])
 
 
 def gram(r, rows=9):
-    F = RNG.standard_normal((rows, r))
+    """Positive definite, with diagonal entries of different sizes."""
+    F = RNG.standard_normal((rows, r)) * 4.0 ** np.arange(r)
     return F.T @ F
 
 

@@ -250,7 +250,10 @@ def test_wrong_number_of_settings(setting, one, count):
     ids=["Ridge", "L1", "MinVolume", "delta", "GroupedSparse", "Box upper", "Box lower"],
 )
 @pytest.mark.parametrize("bad", ["a", None, np.nan, 1j, [1.0], np.ones(2), True], ids=repr)
-def test_a_parameter_that_is_no_number(make, bad):
+def test_a_parameter_that_is_no_number(make, bad, request):
+    if bad is None and request.node.callspec.id.endswith("delta"):
+        assert make(bad) == MinVolume()  # its default
+        return
     with refused("got"):
         make(bad)
 
@@ -312,7 +315,7 @@ def test_a_bad_value_in_a_spec_is_not_called_an_unknown_parameter():
 CONTROL = {
     "max_iter": [-1, 2.0, True, None, "5", np.nan],
     "inner_iter": [0, -1, 1.5, None, True],
-    "augment": [-1, 1.5, None],
+    "augment": [-1, 1.5, True, "5"],
     "tol": [-1, np.nan, "a", None, True, 1j, np.complex128(1), [1]],
     "inner_tol": [-1, np.nan, "a", None],
     "max_time": [-1, np.nan, "a", 1j],

@@ -22,6 +22,7 @@ from deepmf import (
     GroupedSparse,
     LayerCentric,
     MinVolume,
+    OneParent,
     Ridge,
     factorize,
 )
@@ -71,7 +72,7 @@ class Stopping(Checkpoint):
 
 def same(f, g):
     assert f.stop_reason == g.stop_reason
-    assert f.start == g.start
+    assert f.starts == g.starts
     for A, B in zip([*f.W, *f.H, f.weights, f.strength], [*g.W, *g.H, g.weights, g.strength]):
         np.testing.assert_array_equal(A, B)
     for name in ("objective", "layer_errors", "data_errors"):
@@ -79,6 +80,9 @@ def same(f, g):
     assert (np.diff(f.history.time) >= 0).all()
 
 
+RNG = np.random.default_rng(5)
+GIVEN = [RNG.random((9, 4)), RNG.random((9, 2))], [RNG.random((4, 60)), RNG.random((2, 4))]
+GIVEN_CODES = [GIVEN[0][0], RNG.random((4, 2))], [GIVEN[1][0], RNG.random((2, 60))]
 CASES = {
     "layer-centric": {},
     "data-centric": {"model": "data-centric"},
@@ -87,13 +91,14 @@ CASES = {
     "plain": {"extrapolate": False},
     "augment": {"augment": 3},
     "starts": {"init": ["random", "random", "snpa"]},
-    "two starts": {"init": ["random", "random"], "max_iter": 4, "random_state": 6},
+    "two starts": {"init": ["random", "random"], "max_iter": 4, "random_state": 9},
     "starts of multilayer": {"init": ["snpa", "random"], "model": "multilayer"},
     "starts after augment": {
         "init": ["snpa", "random"],
         "augment": 2,
         "constraint_W": "nonnegative",
         "model": LayerCentric(10),
+        "random_state": 1,
     },
     "min-volume": {"regularizer_W": MinVolume(0.1), "regularizer_H": ["l1", None]},
     "grouped-sparse": {"constraint_W": GroupedSparse(0.3), "constraint_H": GroupedSparse(0.1)},
@@ -103,6 +108,19 @@ CASES = {
     "multiplicative": {"solver": "mu"},
     "panels": {"panel_size": 7, "regularizer_H": "l1"},
     "tol": {"tol": 0.1, "max_iter": 40, "model": "multilayer"},
+    "tol of every stage": {"tol": 0.02, "max_iter": 40, "init": ["snpa", "random"]},
+    "given": {"init": GIVEN, "constraint_W": "nonnegative"},
+    "codes": {"hierarchy": "codes", "init": ["nndsvd", "random"]},
+    "codes, data-centric": {"hierarchy": "codes", "model": "data-centric"},
+    "codes, multilayer": {"hierarchy": "codes", "model": "multilayer", "init": ["snpa", "random"]},
+    "codes, given": {"hierarchy": "codes", "init": GIVEN_CODES},
+    "codes, penalties": {
+        "hierarchy": "codes",
+        "constraint_W": "simplex",
+        "regularizer_W": [MinVolume(0.1), None],
+        "regularizer_H": ["l1", "ridge"],
+    },
+    "one parent": {"constraint_H": [None, OneParent()]},
 }
 KINDS = {
     "dense": lambda: X,
@@ -112,10 +130,17 @@ KINDS = {
 }
 
 
+def rows_of(A, **settings):
+    """The fit and all rows that callbacks see: of layers alone, of each start, of all together."""
+    rows = []
+    f = factorize(A, [4, 2], **settings, callbacks=rows.append)
+    return f, [(p.layer, p.sweep, p.objective) for p in rows]
+
+
 def resumed_everywhere(A, path, **settings):
-    """Stop before every sweep, go on, and compare with the fit that was never stopped."""
+    """Stop before every sweep of every stage, go on, and compare with the fit never stopped."""
     settings = {**SWEEPS, **settings}
-    whole = factorize(A, [4, 2], **settings)
+    whole, rows = rows_of(A, **settings)
     count = 0
     while True:
         try:
@@ -124,11 +149,13 @@ def resumed_everywhere(A, path, **settings):
             assert path.exists()
         else:
             break
-        same(factorize(A, [4, 2], **settings, checkpoint=path), whole)
+        g, rest = rows_of(A, **settings, checkpoint=path)
+        same(g, whole)
+        assert rest == rows[count:]
         assert not path.exists()
         count += 1
     same(f, whole)
-    assert count >= whole.n_iter
+    assert count == len(rows) >= whole.n_iter
     return whole
 
 
@@ -136,7 +163,7 @@ def resumed_everywhere(A, path, **settings):
 def test_goes_on_from_every_sweep(case, tmp_path):
     whole = resumed_everywhere(X, tmp_path / "c", **CASES[case])
     if case in ("two starts", "starts after augment"):
-        assert whole.start == 1  # of which nothing was there at first but the generator
+        assert whole.starts[1] == 1  # of which nothing was there at first but the generator
 
 
 @pytest.mark.parametrize("case", ["layer-centric", "multilayer", "two starts"])
@@ -167,9 +194,9 @@ def test_goes_on_when_stopped_after_each_single_sweep(case, tmp_path):
     assert stops >= 5
 
 
-@pytest.mark.parametrize("bits", [np.random.MT19937(1), np.random.Philox(6)])
+@pytest.mark.parametrize("bits", [np.random.MT19937(6), np.random.Philox(5)])
 def test_goes_on_with_any_generator(bits, tmp_path):
-    """Stopped in the second of three starts; the third, which is the best, is as it was to be."""
+    """Stopped in the second of three starts; those of the next layer are as they were to be."""
     first = bits.state
 
     def fit(**more):
@@ -181,7 +208,7 @@ def test_goes_on_with_any_generator(bits, tmp_path):
     with pytest.raises(Stop):
         fit(checkpoint=every, callbacks=stop_at(10))
     f = fit(checkpoint=every)
-    assert f.start == 2
+    assert f.starts[1] == 2
     same(f, fit())
 
 
@@ -211,40 +238,76 @@ def test_goes_on_after_a_callback_stopped_it(case, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_goes_on_with_more_time(tmp_path):
-    settings = {**SWEEPS, "checkpoint": tmp_path / "c"}
-    f = factorize(X, [4, 2], **settings, max_time=0)
-    assert (f.stop_reason, f.n_iter) == ("max_time", 1)
-    g = factorize(X, [4, 2], **settings, max_time=1000)
-    same(g, factorize(X, [4, 2], **SWEEPS))
-    assert g.history.time[1] == f.history.time[1]
+@pytest.mark.parametrize(("ranks", "sweeps"), [([4, 2], 0), ([4], 1)])
+def test_goes_on_with_more_time(ranks, sweeps, tmp_path):
+    """There is time for one sweep, which is of the first layer alone."""
+    settings, rows = {**SWEEPS, "checkpoint": tmp_path / "c"}, []
+    f = factorize(X, ranks, **settings, max_time=0, callbacks=rows.append)
+    assert (f.stop_reason, f.n_iter, len(rows)) == ("max_time", sweeps, 1)
+    g = factorize(X, ranks, **settings, max_time=1000)
+    same(g, factorize(X, ranks, **SWEEPS))
+    if sweeps:
+        assert g.history.time[1] == f.history.time[1] == rows[0].time
+    else:
+        assert g.history.time[0] > rows[0].time
 
 
-def interrupt(sweep, times=1):
+def interrupt(sweep, times=1, layer=None):
+    """A callback that interrupts after a sweep of a layer alone, or of all together."""
+
     def call(p):
-        if p.sweep == sweep:
+        if (p.sweep, p.layer) == (sweep, layer):
             for _ in range(times):
                 signal.raise_signal(signal.SIGINT)
 
     return call
 
 
-@pytest.mark.parametrize("case", ["layer-centric", "multilayer", "augment", "starts"])
-def test_interrupted(case, tmp_path):
-    """What comes back is the last whole sweep, and the same call goes on."""
+@pytest.mark.parametrize(
+    ("case", "layer"),
+    [
+        *(("layer-centric", layer) for layer in (1, 2, None)),
+        *(("multilayer", layer) for layer in (1, 2)),
+        *(("augment", layer) for layer in (1, 2, None)),
+        *(("starts", layer) for layer in (1, 2, None)),
+        *(("codes", layer) for layer in (1, 2, None)),
+        *(("codes, multilayer", layer) for layer in (1, 2)),
+    ],
+)
+def test_interrupted(case, layer, tmp_path):
+    """What comes back is the last whole sweep, no sweep follows, and the same call resumes."""
     settings = {**SWEEPS, **CASES[case]}
-    every = {"checkpoint": tmp_path / "c"}
-    with pytest.warns(InterruptedWarning, match="same call goes on from the checkpoint"):
-        f = factorize(X, [4, 2], **settings, **every, callbacks=interrupt(3))
+    every, seen = {"checkpoint": tmp_path / "c"}, []
+    calls = [interrupt(2, layer=layer), lambda p: seen.append((p.layer, p.sweep, p.objective))]
+    with pytest.warns(InterruptedWarning, match="same call resumes from the checkpoint"):
+        f = factorize(X, [4, 2], **settings, **every, callbacks=calls)
     assert f.stop_reason == "interrupted"
-    whole = factorize(X, [4, 2], **settings)
-    if case in ("layer-centric", "multilayer"):
-        first = whole.history.data_errors[:4, 0]
-        np.testing.assert_array_equal(f.history.data_errors[:4, 0], first)
-    B = np.linalg.norm(X - f.W[0] @ f.H[0]) ** 2 / np.linalg.norm(X) ** 2
+    whole, rows = rows_of(X, **settings)
+    assert seen == rows[: len(seen)]
+    assert seen[-1][:2] == (layer, 2)
+    if settings.get("model") == "multilayer":  # whose longest stage counts
+        assert f.n_iter == (2 if layer == 1 else 7)
+    else:
+        assert f.n_iter == (2 if layer is None else 0)
+    B = np.linalg.norm(X - f.reconstruct(1)) ** 2 / np.linalg.norm(X) ** 2
     assert f.history.data_errors[-1, 0] == pytest.approx(B)
     same(factorize(X, [4, 2], **settings, **every), whole)
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_cut_short_in_a_start_that_is_not_kept(tmp_path):
+    """No sweep of another start or layer follows the one that was cut short."""
+    settings = {**SWEEPS, **CASES["starts"], "checkpoint": tmp_path / "c"}
+    rows = []
+
+    def stop(p):
+        rows.append((p.layer, p.sweep))
+        return len(rows) == 2
+
+    f = factorize(X, [4, 2], **settings, callbacks=stop)
+    assert f.starts[0] != 0  # the first one was being fitted
+    assert rows == [(1, 1), (1, 2)]
+    same(factorize(X, [4, 2], **settings), factorize(X, [4, 2], **SWEEPS, **CASES["starts"]))
 
 
 def test_interrupted_while_layers_are_added(tmp_path):
@@ -345,7 +408,7 @@ def swapped(A, i, j):
         ({"solver": "hals"}, "solver"),
         ({"init": "random"}, "init"),
         ({"init": ["snpa", "random"]}, "init"),
-        ({"augment": 1}, "augment 0 where this one has 1"),
+        ({"augment": 1}, "augment null where this one has 1"),
         ({"inner_iter": 3}, "inner_iter 10 where this one has 3"),
         ({"inner_tol": 0.1}, "inner_tol"),
         ({"extrapolate": False}, "extrapolate true where this one has false"),
@@ -355,7 +418,7 @@ def swapped(A, i, j):
         ({"A": data(9, 61)}, "X's shape [9, 60] where this one has [9, 61]"),
         ({"A": X.astype(np.float32)}, "X's type"),
         ({"A": data(seed=1)}, "X's squared norm"),
-        ({"A": X[:, ::-1]}, "X's columns"),
+        ({"A": X[:, ::-1]}, "X's digest"),
         ({"A": X + 1e-6 * (np.arange(60) == 8)}, "X's squared norm"),
         ({"A": swapped(X, 1, 6)}, "X's digest"),
         ({"A": np.nextafter(X, np.where(np.arange(60) == 6, 2, X))}, "X's digest"),
@@ -514,60 +577,15 @@ def test_another_version_is_refused(tmp_path, monkeypatch):
     assert "finish the fit with deepmf 0.0.9, or delete it" in said
 
 
-def old_data():
-    rng = np.random.default_rng(0)
-    A = (rng.random((12, 5)) ** 3 @ rng.random((5, 40)) + 0.05 * rng.random((12, 40))).round(6)
-    rng.random((12, 5)), rng.random((5, 7))
-    return A, np.where(rng.random(A.shape) > 0.1, A, np.nan)
-
-
-OLD_X, OLD_OBSERVED = old_data()
-OLD_GIVEN = [OLD_X[:, :4] + 1, OLD_X[:, :2] + 1], [OLD_X[:4] + 1, OLD_X[:2, :4] + 1]
-OLD = {
-    "layer-centric": ([4, 3, 2], {}, 8, 0.6459866536712444),
-    "multilayer": ([4, 3, 2], {"model": "multilayer"}, 20, 0.45764680915998457),
-    "data-centric": ([4, 2], {"model": "data-centric", "init": "random"}, 8, 2.6268328916035557),
-    "augment": ([4, 3, 2], {"augment": 3}, 12, 0.4593484684443064),
-    "starts": (
-        [4, 2],
-        {"init": ["random", "snpa", "random"], "constraint_W": "nonnegative"},
-        20,
-        1.2497594134179963,
-    ),
-    "missing": ([4, 2], {**OBSERVED, "solver": "hals"}, 8, 1.725285500900165),
-    "given": ([4, 2], {"constraint_W": "nonnegative", "init": OLD_GIVEN}, 8, 10.557172721804614),
-}
-"""Ranks, settings, sweeps that are left to do, and the objective in the end."""
-
-
-@pytest.fixture
-def old(request, tmp_path):
-    """A copy of a checkpoint of the first version, and the call that it belongs to."""
-    ranks, settings, left, objective = OLD[request.param]
-    kept = Path(__file__).parent / "data" / "checkpoints-0.1.0" / request.param
-    path = tmp_path / "old"
-    path.write_bytes(kept.read_bytes())
-    A = OLD_OBSERVED if request.param == "missing" else OLD_X
-    settings = {"max_iter": 12, "tol": 0, "random_state": 3, **settings, "checkpoint": path}
-    return A, {"ranks": ranks, **settings}, left, objective
-
-
-@pytest.mark.parametrize("old", OLD, indirect=True)
-def test_resumes_from_checkpoints_without_a_version(old):
-    A, settings, left, objective = old
-    sweeps = []
-    f = factorize(A, **settings, callbacks=lambda p: sweeps.append(p.sweep))
-    assert len(sweeps) == left
-    assert f.history.objective[-1] == pytest.approx(objective, rel=1e-9)
-
-
-@pytest.mark.parametrize("old", ["layer-centric"], indirect=True)
-def test_checkpoints_without_a_version_are_compared_by_what_they_have(old):
-    A, settings, *_ = old
-    with pytest.raises(ValueError, match="X's columns"):
-        factorize(A[:, ::-1], **settings)
-    with pytest.raises(ValueError, match="with init"):
-        factorize(A, **settings, init="random")
+def test_an_unfinished_fit_of_the_first_version_is_refused(tmp_path):
+    """Whatever its data and settings: its sweeps were others, and its file names no version."""
+    old = Path(__file__).parent / "data" / "checkpoints-0.1.0" / "layer-centric"
+    path = tmp_path / "c"
+    path.write_bytes(old.read_bytes())
+    said = refusal(path)
+    assert "was written by deepmf 0.1.0, but this is deepmf" in said
+    assert "finish the fit with deepmf 0.1.0, or delete it" in said
+    assert path.read_bytes() == old.read_bytes()
 
 
 # --- NaN ------------------------------------------------------------------------------------------
@@ -582,7 +600,7 @@ def spoil(number):
 
 
 def spoil_a_row(content, members):
-    content["moment"]["stages"][0]["rows"][1]["objective"] = float("nan")
+    content["moment"]["trials"][0]["stages"][1]["rows"][1]["objective"] = float("nan")
 
 
 @pytest.mark.parametrize("change", [spoil(np.nan), spoil(np.inf), spoil_a_row])
@@ -592,20 +610,6 @@ def test_a_checkpoint_with_numbers_that_are_not_finite_is_refused(change, tmp_pa
     said = refusal(path)
     assert "holds NaN or infinite numbers" in said
     assert "delete it to begin anew" in said
-
-
-def test_starts_after_one_that_diverged_resume(tmp_path):
-    """Its numbers may be anything; it is not the best one."""
-    path = left_by_a_stop(tmp_path / "c", sweeps=9, init=["random", "random"])
-
-    def diverged(content, members):
-        best = content["moment"]["best"]
-        best["stop_reason"] = "diverged"
-        members[f"array{best['history']['objective']['@array']}"][-1] = np.nan
-
-    rewritten(path, diverged)
-    f = factorize(X, [4, 2], **SWEEPS, init=["random", "random"], checkpoint=path)
-    assert f.start == 1
 
 
 def test_limits_may_change(tmp_path):
@@ -710,7 +714,7 @@ def test_interval(tmp_path, monkeypatch):
     factorize(X, [4, 2], **SWEEPS, checkpoint=tmp_path / "c")
     assert written == []
     factorize(X, [4, 2], **SWEEPS, checkpoint=Checkpoint(tmp_path / "c", 0))
-    assert len(written) == 7
+    assert len(written) == len(rows_of(X, **SWEEPS)[1]) == 21  # each layer alone, then both
 
 
 def test_kept_where_the_caller_removes_it(tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import warnings
 
@@ -24,6 +25,8 @@ from deepmf import (
     factorize,
 )
 from deepmf.datasets import load_cbcl, synthetic
+from deepmf.fitting import fit
+from deepmf.init import StartError
 from deepmf.metrics import data_errors, hoyer, layer_errors, match
 
 MODELS = ["layer-centric", "data-centric", "multilayer", "trigeorgis"]
@@ -98,27 +101,80 @@ def test_tol_zero_asks_for_exactly_max_iter(model):
 
 @models
 def test_max_time(model):
-    f = factorize(X, [4, 2], model=model, tol=0, max_iter=500, max_time=0)
+    """One sweep, of the first layer alone, and nothing after it."""
+    rows = []
+    settings = {"tol": 0, "max_iter": 500, "max_time": 0, "callbacks": rows.append}
+    f = factorize(X, [4, 2], model=model, **settings)
     assert f.stop_reason == "max_time"
-    assert f.n_iter == 1
+    assert f.n_iter == (1 if model == "multilayer" else 0)
+    assert [(p.layer, p.sweep) for p in rows] == [(1, 1)]
+    assert [M.shape for M in [*f.W, *f.H]] == [(9, 4), (9, 2), (4, 40), (2, 4)]
+    one = factorize(X, [4], model=model, **settings)
+    assert (one.stop_reason, one.n_iter) == ("max_time", 1)
 
 
 @models
-def test_callback(model):
+def test_time_that_runs_out_while_all_layers_are_swept(model, monkeypatch):
+    def fitted(**more):
+        rows, ticks = [], itertools.count()
+        monkeypatch.setattr(fit, "clock", lambda: float(next(ticks)))
+        f = factorize(X, [4, 2], model=model, tol=0, max_iter=5, callbacks=rows.append, **more)
+        return f, rows
+
+    _, rows = fitted()
+    third = rows[-3]
+    assert third.layer == (2 if model == "multilayer" else None)
+    f, rows = fitted(max_time=third.time)
+    assert (f.stop_reason, rows[-1].layer, rows[-1].sweep) == ("max_time", third.layer, 3)
+    if model != "multilayer":
+        assert f.n_iter == 3
+
+
+@models
+@pytest.mark.parametrize("layer", [1, 2, None])
+def test_callback(model, layer):
+    """It sees every sweep of every stage, and ends the fit wherever it says so."""
+    if model == "multilayer" and layer is None:
+        layer = 2
     seen = []
 
     def stop_at_three(progress):
         seen.append(progress)
-        return progress.sweep == 3
+        return (progress.layer, progress.sweep) == (layer, 3)
 
-    f = factorize(X, [4, 2], model=model, tol=0, max_iter=50, callbacks=stop_at_three)
+    f = factorize(X, [4, 2], model=model, tol=0, max_iter=5, callbacks=stop_at_three)
     assert f.stop_reason == "callback"
-    assert f.n_iter == 3
-    assert [p.sweep for p in seen] == [1, 2, 3]
-    assert seen[0].layer == (1 if model == "multilayer" else None)
-    np.testing.assert_allclose(
-        seen[-1].layer_errors, f.history.layer_errors[3][: len(seen[-1].layer_errors)]
-    )
+    before = {1: [], 2: [1], None: [1, 2]}[layer]
+    stages = [*((k, sweep) for k in before for sweep in range(1, 6)), (layer, 1), (layer, 2)]
+    assert [(p.layer, p.sweep) for p in seen] == [*stages, (layer, 3)]
+    if layer is None:
+        assert f.n_iter == 3
+        for name in ("layer_errors", "data_errors"):
+            np.testing.assert_array_equal(getattr(seen[-1], name), f.history[name][3])
+    elif model != "multilayer":
+        assert f.n_iter == 0  # none of all layers together
+
+
+@models
+def test_rows_of_a_layer_alone_say_how_near_the_data_it_is(model):
+    """Before they are swept together, layers of a joint model are fitted to the data."""
+    rows = []
+    f = factorize(X, [4, 2], model=model, tol=0, max_iter=4, callbacks=rows.append)
+    alone = {k: [p for p in rows if p.layer == k][-1] for k in (1, 2)}
+    if model == "multilayer":
+        for name in ("layer_errors", "data_errors"):
+            np.testing.assert_allclose(getattr(alone[2], name), f.history[name][-1])
+        return
+    norm2 = np.sum(X**2)
+    for k, rank in ((1, 4), (2, 2)):
+        flat = factorize(X, [rank], constraint_W=f.problem.layers[k - 1].constraint_W, **SHORT)
+        own = factorize(
+            X, [rank], constraint_W=f.problem.layers[k - 1].constraint_W, tol=0, max_iter=4
+        )
+        assert alone[k].objective == pytest.approx(own.history.objective[-1])
+        assert alone[k].data_errors[-1] == pytest.approx(2 * alone[k].objective / norm2)
+        assert flat.history.objective[-1] < alone[k].objective
+    assert np.isnan([alone[2].data_errors[0], *alone[2].layer_errors]).all()
 
 
 def test_several_callbacks_are_all_called():
@@ -138,7 +194,8 @@ def test_callbacks_without_an_answer_do_not_stop():
     rows = []
     f = factorize(X, [4, 2], callbacks=rows.append, **SHORT)
     assert f.stop_reason == "max_iter"
-    np.testing.assert_array_equal([p.objective for p in rows], f.history.objective[1:])
+    together = [p.objective for p in rows if p.layer is None]
+    np.testing.assert_array_equal(together, f.history.objective[1:])
 
 
 def test_multilayer_callbacks_see_each_layer_in_turn():
@@ -166,9 +223,10 @@ def test_the_gravest_reason_of_the_layers_is_reported():
 
 @models
 @pytest.mark.parametrize("ranks", [[4], [5, 3], [5, 3, 2]], ids=str)
-def test_history_describes_the_factors(model, ranks):
+@pytest.mark.parametrize("constraint_W", [None, "simplex"])
+def test_history_describes_the_factors(model, ranks, constraint_W):
     Ws, Hs = given(X, ranks)
-    f = factorize(X, ranks, model=model, init=(Ws, Hs), **SHORT)
+    f = factorize(X, ranks, model=model, init=(Ws, Hs), constraint_W=constraint_W, **SHORT)
     h = f.history
     assert len(h) == f.n_iter + 1 == 7
     assert h.objective.shape == h.time.shape == (7,)
@@ -177,8 +235,10 @@ def test_history_describes_the_factors(model, ranks):
     reference = [np.linalg.norm(W) for W in Ws[:-1]]
     last_layer = layer_errors(X, f.W, f.H, reference)
     last_data = data_errors(X, f.W, f.H)
-    np.testing.assert_allclose(h.layer_errors[-1], last_layer, rtol=1e-8)
     np.testing.assert_allclose(h.data_errors[-1], last_data, rtol=1e-8)
+    # a result whose scales are open has canonical ones, which errors between layers depend on
+    fixed = 1 if model in ("data-centric", "trigeorgis") and not constraint_W else len(ranks)
+    np.testing.assert_allclose(h.layer_errors[-1, :fixed], last_layer[:fixed], rtol=1e-8)
     # row 0 is the start; a layer fitted after another starts from that one's end
     assert h.layer_errors[0, 0] == pytest.approx(layer_errors(X, Ws, Hs)[0])
     if model != "multilayer":
@@ -210,7 +270,7 @@ def test_objective_holds_the_penalties():
     f = factorize(
         X,
         [5, 3],
-        regularizer_W=MinVolume(0.5, relative=False),
+        regularizer_W=MinVolume(0.5, scale="absolute"),
         regularizer_H=Ridge(0.1, False),
         **SHORT,
     )
@@ -262,9 +322,10 @@ def test_multilayer_history_keeps_the_last_values_of_a_layer_that_stopped_early(
     "settings",
     [
         {"constraint_W": "simplex"},
-        {"solver": "hals"},
+        {"solver": "hals", "regularizer_W": Ridge(0.1)},  # which leaves no scale open
         {"constraint_W": GroupedSparse(0.3)},
         {"regularizer_W": MinVolume(0.1), "init": "snpa"},
+        {"regularizer_W": MinVolume(0.1, "paper"), "init": "snpa"},
         {"constraint_W": "nonnegative", "regularizer_H": Ridge(0.1)},
     ],
     ids=str,
@@ -310,30 +371,44 @@ def test_data_centric_weights_are_used_as_given():
     np.testing.assert_array_equal(f.weights, [1, 0.5, 3])
 
 
+@pytest.mark.parametrize("scale", ["likelihood", "paper", "absolute"])
 @pytest.mark.parametrize("model", ["layer-centric", "data-centric"])
-def test_volume_weights_from_the_starting_errors(model):
-    """The penalty's share of the first objective is weight * err_l / |logdet| * logdet / 2."""
+def test_volume_weights_from_the_starting_errors(model, scale):
+    """A given start is what penalties are measured by: the first objective, written out."""
     Ws, Hs = given(X, [5, 3])
     Ws = [W / W.sum(axis=0) for W in Ws]
-    weights = [0.3, 0.7]
+    weights = np.array([0.3, 0.7])
     f = factorize(
         X,
         [5, 3],
         model=model,
         init=(Ws, Hs),
-        regularizer_W=[MinVolume(w) for w in weights],
+        regularizer_W=[MinVolume(w, scale) for w in weights],
         max_iter=0,
         tol=0,
     )
-    if model == "layer-centric":
-        above = [X, *Ws]
-        err = np.array([0.5 * np.linalg.norm(above[k] - Ws[k] @ Hs[k]) ** 2 for k in range(2)])
-    else:
-        err = 0.5 * data_errors(X, Ws, Hs) * np.linalg.norm(X) ** 2
-    logdet = np.array([np.linalg.slogdet(W.T @ W + 0.1 * np.eye(W.shape[1]))[1] for W in Ws])
-    kappa = weights * err / np.abs(logdet)
+    of_layers = [X - Ws[0] @ Hs[0], Ws[0] - Ws[1] @ Hs[1]]
+    of_data = [of_layers[0], X - Ws[1] @ Hs[1] @ Hs[0]]
+    residuals = of_layers if model == "layer-centric" else of_data
+    err = np.array([0.5 * np.sum(R**2) for R in residuals])
+    deltas = np.full(2, 0.1)
+    if scale == "likelihood":
+        deltas = np.array([0.01 * np.mean(np.sum(W**2, axis=0)) for W in Ws])
+    grams = [W.T @ W + delta * np.eye(len(W.T)) for W, delta in zip(Ws, deltas)]
+    logdet = np.array([np.linalg.slogdet(gram)[1] for gram in grams])
+    kappa = {
+        "likelihood": weights * [np.sum(R**2) / dimension(R) for R in residuals],
+        "paper": weights * err / np.abs(logdet),
+        "absolute": weights,
+    }[scale]
     expected = f.weights @ (err + 0.5 * kappa * logdet)
     assert f.history.objective[0] == pytest.approx(expected, rel=1e-9)
+
+
+def dimension(R):
+    """tr(R R')^2 / ||R R'||_F^2 from singular values."""
+    squares = np.linalg.svd(R, compute_uv=False) ** 2
+    return np.sum(squares) ** 2 / np.sum(squares**2)
 
 
 @pytest.mark.parametrize("hierarchy", ["components", "codes"])
@@ -458,29 +533,44 @@ def test_codes_of_a_start_are_least_squares():
     assert error <= 1.01 * np.linalg.norm(X - f.W[0] @ best)
 
 
-def test_a_function_as_start():
-    ranks = []
+@pytest.mark.parametrize(
+    ("settings", "second"),
+    [
+        ({}, (9, 40)),  # layers of a joint model are started from the data, each by itself
+        ({"model": "data-centric"}, (9, 40)),
+        ({"augment": 0}, (9, 4)),
+        ({"model": "multilayer"}, (9, 4)),
+        ({"hierarchy": "codes"}, (9, 40)),
+        ({"hierarchy": "codes", "model": "multilayer"}, (4, 40)),
+    ],
+    ids=str,
+)
+def test_a_function_as_start(settings, second):
+    seen = []
 
     def first_columns(panels, rank, rng):
-        ranks.append((panels.shape, rank))
-        return panels.columns(range(rank))
+        seen.append((panels.shape, rank, panels.columns(range(rank))))
+        return seen[-1][-1]
 
-    plain = {"constraint_W": "nonnegative", "max_iter": 0, "tol": 0}
-    f = factorize(X, [4, 2], init=first_columns, **plain)
-    assert ranks == [((9, 40), 4), ((9, 4), 2)]
+    plain = {"constraint_W": "nonnegative", "regularizer_H": Ridge(0), "max_iter": 0, "tol": 0}
+    f = factorize(X, [4, 2], init=first_columns, **plain, **settings)
+    assert [call[:2] for call in seen] == [((9, 40), 4), (second, 2)]
     np.testing.assert_array_equal(f.W[0], X[:, :4])
-    np.testing.assert_array_equal(f.W[1], X[:, :2])
+    if "hierarchy" not in settings:
+        np.testing.assert_array_equal(f.W[1], X[:, :2])
 
 
-def test_a_start_that_fails_names_the_layer():
-    with pytest.raises(ValueError, match="Layer 2: NNDSVD"):
-        factorize(np.random.default_rng(0).random((4, 30)), [3, 3, 2], init=_nndsvd_of_four)
+@pytest.mark.parametrize("model", ["layer-centric", "data-centric", "multilayer"])
+def test_a_start_that_fails_names_the_layer(model):
+    def start(panels, r, rng):
+        if r == 2:
+            raise StartError("NNDSVD cannot.")
+        return panels.columns(range(r))
 
-
-def _nndsvd_of_four(panels, rank, rng):
-    from deepmf.init import nndsvd
-
-    return nndsvd(panels, rank if panels.shape[1] > 3 else 4, rng)
+    with pytest.raises(StartError, match=r"^Layer 2: NNDSVD cannot"):
+        factorize(X, [4, 2], model=model, init=start)
+    with pytest.raises(ValueError, match=r"W of layer 2 has shape \(9, 3\); expected \(9, 2"):
+        factorize(X, [3, 2], model=model, init=lambda panels, r, rng: panels.columns(range(3)))
 
 
 def test_augment():
@@ -499,10 +589,11 @@ def test_augment():
     assert g.history.time[0] > 0
 
 
-def test_augmenting_calls_no_callback():
+def test_callbacks_see_the_sweeps_of_augmenting():
     rows = []
     factorize(X, [5, 3], augment=4, max_iter=2, tol=0, callbacks=rows.append)
-    assert [p.sweep for p in rows] == [1, 2]
+    alone = [(layer, sweep) for layer in (1, 2) for sweep in (1, 2, 3, 4)]
+    assert [(p.layer, p.sweep) for p in rows] == [*alone, (None, 1), (None, 2)]
 
 
 # --- how good ------------------------------------------------------------------------------------

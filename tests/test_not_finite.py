@@ -52,20 +52,27 @@ def message(**settings):
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
 @pytest.mark.parametrize("extrapolate", [True, False])
 def test_a_penalty_that_is_not_finite(bad, extrapolate):
-    said = message(regularizer_W=[Spoiled(bad=bad), None], extrapolate=extrapolate)
-    assert said.startswith(f"The objective is {bad} at the start, so the fit cannot continue.")
+    settings = {"regularizer_W": [Spoiled(bad=bad), None], "extrapolate": extrapolate}
+    begins = f"The objective is {bad} at the start"
+    assert message(**settings).startswith(f"{begins} of layer 1, so the fit cannot continue.")
+    settings["regularizer_W"] = [Spoiled(good=2, bad=bad), None]
+    together = message(**settings, augment=0)  # no layer settles alone
+    assert together.startswith(f"{begins}, so the fit cannot continue.")
 
 
 def test_the_sweep_is_named():
     penalty = Spoiled(good=4)  # one for the strength, one at the start, two sweeps
     said = message(regularizer_W=[penalty, None], extrapolate=False)
-    assert "The objective is nan after sweep 3, so" in said
+    assert "The objective is nan after sweep 3 of layer 1, so" in said
+    penalty = Spoiled(good=4)  # one for the layer alone, one for the strength, one at the start
+    said = message(regularizer_W=[penalty, None], extrapolate=False, augment=0)
+    assert "The objective is nan after sweep 2, so" in said
 
 
 def test_an_extrapolated_sweep_is_first_undone():
     penalty = Spoiled(good=4)
     said = message(regularizer_W=[penalty, None])
-    assert "The objective is nan after sweep 4, so" in said
+    assert "The objective is nan after sweep 4 of layer 1, so" in said
 
 
 def test_the_layer_is_named():
@@ -80,8 +87,15 @@ def test_a_solver_that_gives_nan(model):
 
 def test_updates_without_a_loss_end_with_a_warning():
     with pytest.warns(ConvergenceWarning, match=r"diverged after 1 sweeps.*Trigeorgis\(\)"):
-        f = factorize(X, [4, 2], model=Trigeorgis(), solver=SpoiledSolver(), max_iter=5, tol=0)
+        f = factorize(
+            X, [4, 2], model=Trigeorgis(), solver=SpoiledSolver(), max_iter=5, tol=0, augment=0
+        )
     assert f.stop_reason == "diverged"
+
+
+def test_layers_alone_have_a_loss_whatever_the_model():
+    said = message(model=Trigeorgis(), solver=SpoiledSolver())
+    assert "The objective is nan after sweep 1 of layer 2, so" in said
 
 
 def test_the_checkpoint_before_is_left(tmp_path):

@@ -10,28 +10,64 @@ from deepmf.datasets import simulated_scene
 from deepmf.init import StartError
 
 SCENE = simulated_scene(rows=32, cols=32, bands=30)
-SETTINGS = {"regularizer_W": MinVolume(1e-2), "max_iter": 15, "tol": 0, "augment": 3}
+SETTINGS = {"max_iter": 15, "tol": 0, "random_state": 0}
+NAMES = ["random", "snpa", "hierarchical"]
+models = pytest.mark.parametrize("model", ["layer-centric", "data-centric", "multilayer"])
 
 
-@pytest.mark.parametrize("model", ["layer-centric", "data-centric", "multilayer"])
-def test_the_lowest_objective_under_the_first_starts_weights_is_kept(model):
-    names = ["random", "snpa", "hierarchical"]
-    several = factorize(SCENE.X, [6, 3], model=model, init=names, random_state=0, **SETTINGS)
-    objectives = [
-        factorize(
-            SCENE.X, [6, 3], model=model, init=["random", name], random_state=0, **SETTINGS
-        ).history.objective[-1]
-        for name in names[1:]
-    ]
-    assert several.history.objective[-1] == pytest.approx(min(objectives), rel=1e-9)
-    alone = factorize(SCENE.X, [6, 3], model=model, init="random", random_state=0, **SETTINGS)
-    assert several.history.objective[-1] <= alone.history.objective[-1]
-    np.testing.assert_array_equal(several.weights, alone.weights)
+def objectives(rows, layer):
+    """The last objective of each start's stages: those without penalties measured by it first."""
+    return [p.objective for p in rows if (p.layer, p.sweep) == (layer, SETTINGS["max_iter"])]
+
+
+@models
+@pytest.mark.parametrize("penalty", [None, MinVolume(0.1)], ids=repr)
+def test_each_layer_keeps_the_start_whose_fit_alone_has_the_lowest_objective(model, penalty):
+    rows = []
+    f = factorize(
+        SCENE.X,
+        [6, 3],
+        model=model,
+        init=NAMES,
+        regularizer_W=penalty,
+        callbacks=rows.append,
+        **SETTINGS,
+    )
+    for k, layer in enumerate((1, 2)):
+        values = objectives(rows, layer)
+        assert len(values) == (6 if penalty else 3)
+        assert f.starts[k] == np.argmin(values[-3:])
+    assert len({tuple(f.starts)} | {(0, 0)}) == 2  # the first is not the best
+
+
+@models
+def test_the_start_that_is_kept_leads_where_it_leads_alone(model):
+    """Starts compared with it leave no trace: not their codes, and not their random numbers."""
+    several = factorize(SCENE.X, [6, 3], model=model, init=NAMES, **SETTINGS)
+    assert several.starts == [1, 1]
+    alone = factorize(SCENE.X, [6, 3], model=model, init=NAMES[1], **SETTINGS)
+    for a, b in zip([*several.W, *several.H, several.weights], [*alone.W, *alone.H, alone.weights]):
+        np.testing.assert_array_equal(a, b)
+    np.testing.assert_array_equal(several.history.objective, alone.history.objective)
+
+
+def test_all_starts_have_the_penalties_of_the_best_fit_without_them():
+    """So that their objectives compare: those of the best are the same as without the others."""
+    settings = {**SETTINGS, "regularizer_W": MinVolume(0.1), "model": "multilayer"}
+    several, alone = [], []
+    f = factorize(SCENE.X, [6, 3], init=NAMES, callbacks=several.append, **settings)
+    g = factorize(SCENE.X, [6, 3], init=NAMES[1], callbacks=alone.append, **settings)
+    plain = objectives(several, 1)[:3]
+    assert np.argmin(plain) == 1
+    assert objectives(several, 1)[4] == objectives(alone, 1)[1]
+    weights = [factor.problem.layers[0].regularizer_W.weight for factor in (f, g)]
+    assert weights == [0.1, 0.1]  # results name the settings, not what was measured
+    np.testing.assert_array_equal(f.W[0], g.W[0])
 
 
 def test_codes_and_components_belong_together():
-    f = factorize(SCENE.X, [6, 3], init=["snpa", "random"], random_state=0, **SETTINGS)
-    assert f.start == 0  # the random start, fitted last, is worse: its codes must not stay behind
+    f = factorize(SCENE.X, [6, 3], init=["snpa", "random"], **SETTINGS)
+    assert f.starts[0] == 0  # the random start, fitted last, is worse: its codes must not stay
     error = np.sum((SCENE.X - f.W[0] @ f.H[0]) ** 2) / np.sum(SCENE.X**2)
     assert error == pytest.approx(f.history.data_errors[-1, 0], rel=1e-6)
 
@@ -39,7 +75,7 @@ def test_codes_and_components_belong_together():
 def test_a_start_that_cannot_be_made_is_passed_over():
     few = np.repeat(np.random.default_rng(0).random((8, 3)), 5, axis=1)
     f = factorize(few, 4, init=["snpa", "random"], max_iter=5, tol=0, random_state=0)
-    assert f.start == 1
+    assert f.starts == [1]
     with pytest.raises(StartError, match="found only 3 vertices"):
         factorize(few, 4, init=["snpa", "snpa"], max_iter=5, tol=0)
 
@@ -53,5 +89,15 @@ def test_an_unknown_name_among_several_is_said():
 
 
 def test_time_is_shared_by_all_starts():
-    f = factorize(SCENE.X, [6, 3], init=["snpa", "random"], max_time=0, tol=0, random_state=0)
-    assert (f.start, f.stop_reason, f.n_iter) == (0, "max_time", 1)
+    rows = []
+    f = factorize(
+        SCENE.X,
+        [6, 3],
+        init=["snpa", "random"],
+        max_time=0,
+        tol=0,
+        random_state=0,
+        callbacks=rows.append,
+    )
+    assert (f.starts, f.stop_reason, f.n_iter) == ([0, 0], "max_time", 0)
+    assert [(p.layer, p.sweep) for p in rows] == [(1, 1)]

@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from deepmf import __version__
+
 ROOT = Path(__file__).parents[1]
 
 
@@ -121,8 +123,12 @@ def test_builds_are_the_same_byte_for_byte_and_whole(tmp_path):
         if file.suffix in (".py", ".cu", ".js", ".css", ".html") or file.name == "py.typed"
     }
     assert wanted <= inside
-    assert not [name for name in inside if not re.match(r"deepmf(-[\w.]+\.dist-info)?/", name)]
+    assert not [
+        name
+        for name in inside
+        if not re.match(rf"deepmf(-{re.escape(__version__)}\.dist-info)?/", name)
+    ]
     with tarfile.open(sdist) as source_archive:
         names = source_archive.getnames()
-    kept = [n for n in names if "/tests/data/" not in n]  # results of the first version
-    assert not [n for n in kept if re.search(r"__pycache__|\.nb[ic]$|\.npz$|\.mat$", n)]
+    known = f"deepmf-{__version__}/tests/data/results-0.1.0/run/factors.npz"
+    assert [n for n in names if re.search(r"__pycache__|\.nb[ic]$|\.npz$|\.mat$", n)] == [known]

@@ -21,9 +21,10 @@ from deepmf import (
     Unconstrained,
 )
 from deepmf.core.state import State
+from deepmf.core.terms import Factor
 from deepmf.data.panels import Coding, DensePanels
 from deepmf.fitting.add_layer import add_layer
-from deepmf.fitting.calibration import calibrate
+from deepmf.fitting.calibration import joint
 from deepmf.fitting.errors import measure
 from deepmf.fitting.problem import build_problem
 from deepmf.fitting.sweep import Sweep
@@ -62,7 +63,7 @@ def grown(X, problem, width=None, seed=0):
 
 def sweep_of(panels, s, problem, loss, sizes, layers, inner_iter=10, inner_tol=0.01):
     """A sweep calibrated from the state as it is."""
-    calibration = calibrate(panels, s, problem, loss, sizes)
+    calibration = joint(panels, s, problem, loss, sizes, [])
     return Sweep(panels, s, problem, loss, calibration, layers, inner_iter, inner_tol)
 
 
@@ -85,13 +86,14 @@ def explicit_objective(sweep):
     total = (
         0.5 * sweep.calibration.weights @ (layer if sweep.loss.errors == "layer" else against_data)
     )
-    for k, settings in enumerate(sweep.problem.layers):
-        H = panels.codes.H.astype(float) if k == 0 else s.H[k]
-        for penalty, strength, factor in (
-            (settings.regularizer_W, sweep.calibration.strengths_W[k], s.W[k]),
-            (settings.regularizer_H, sweep.calibration.strengths_H[k], H),
+    for k in range(s.depth):
+        for factor, M in (
+            (Factor("W", k), s.W[k]),
+            (Factor("H", k), panels.codes.H.astype(float) if k == 0 else s.H[k]),
         ):
-            total += 0.0 if penalty is None else strength * penalty.value(factor)
+            penalty = sweep.calibration.penalty(sweep.problem, factor)
+            if penalty is not None:
+                total += sweep.calibration.weights[k] * penalty.weight * penalty.value(M)
     return total
 
 
@@ -334,11 +336,20 @@ def test_squared_errors_of_an_exact_fit_are_not_negative():
 # --- weights and strengths -----------------------------------------------------------------------
 
 
+def strength(sweep, factor):
+    """What the penalty on a factor is multiplied by."""
+    return sweep.calibration.strength(sweep.problem, factor)
+
+
+def strengths(sweep):
+    return [strength(sweep, Factor(kind, k)) for kind in "WH" for k in range(sweep.state.depth)]
+
+
 def test_strengths_of_section_6():
     problem = build_problem(
         [5, 3],
         LayerCentric(10),
-        regularizer_W=[MinVolume(0.2), MinVolume(0.4)],
+        regularizer_W=[MinVolume(0.2, "paper"), MinVolume(0.4, "paper")],
         regularizer_H=L1(1),
     )
     panels, s, sizes = grown(data(), problem)
@@ -346,21 +357,22 @@ def test_strengths_of_section_6():
     err = 0.5 * explicit_errors(panels, s)[0]
     lam = np.array([1, 10 * err[0] / err[1]])
     np.testing.assert_allclose(sweep.calibration.weights, lam, rtol=1e-9)
-    for k, (weight, W) in enumerate(zip((0.2, 0.4), s.W)):
-        logdet = np.log(np.linalg.det(W.T @ W + 0.1 * np.eye(W.shape[1])))
+    for k, (weight, M) in enumerate(zip((0.2, 0.4), s.W)):
+        logdet = np.log(np.linalg.det(M.T @ M + 0.1 * np.eye(M.shape[1])))
         kappa = weight * err[k] / abs(logdet)
-        assert sweep.calibration.strengths_W[k] == pytest.approx(lam[k] * kappa)
-    assert sweep.calibration.strengths_H[0] == pytest.approx(err[0] / panels.codes.H.sum())
-    assert sweep.calibration.strengths_H[1] == pytest.approx(lam[1] * err[1] / s.H[1].sum())
+        assert strength(sweep, Factor("W", k)) == pytest.approx(lam[k] * kappa)
+    assert strength(sweep, Factor("H", 0)) == pytest.approx(err[0] / panels.codes.H.sum())
+    assert strength(sweep, Factor("H", 1)) == pytest.approx(lam[1] * err[1] / s.H[1].sum())
 
 
 def test_weights_stay_as_they_were_at_the_start():
     problem = build_problem([5, 3], regularizer_W=MinVolume(0.1))
     panels, s, sizes = grown(data(), problem)
     sweep = sweep_of(panels, s, problem, problem.loss, sizes, range(2))
-    before = [*sweep.calibration.weights, *sweep.calibration.strengths_W]
+    before = [*sweep.calibration.weights, *strengths(sweep)]
+    assert before[2] > 0
     sweep.run()
-    assert [*sweep.calibration.weights, *sweep.calibration.strengths_W] == before
+    assert [*sweep.calibration.weights, *strengths(sweep)] == before
 
 
 def test_a_perfect_start_has_finite_weights():
@@ -372,6 +384,6 @@ def test_a_perfect_start_has_finite_weights():
     sizes = [panels.norm2, np.sum(Ws[0] ** 2)]
     sweep = sweep_of(panels, s, problem, problem.loss, sizes, range(2))
     assert np.isfinite(sweep.calibration.weights).all()
-    assert np.isfinite(sweep.calibration.strengths_W).all()
+    assert np.isfinite(strengths(sweep)).all()
     sweep.run()
     assert all(np.isfinite(W).all() for W in s.W)

@@ -96,8 +96,12 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         Penalties added to the loss: ``MinVolume(weight)``, ``1/2 logdet(W'W + delta I)`` for W
         (components close to the data), ``Ridge(weight)``, ``1/2 ||M||^2``, ``L1(weight)``,
         ``||M||_1`` (sparse), or their names ``"min-volume"``, ``"ridge"``, ``"l1"``. A weight is
-        relative to the layer's error at the start, and so free of the data's units. ``None``
+        relative to the error of the layer's own fit, and so free of the data's units. ``None``
         (default): no penalty.
+    hierarchy : {"components", "codes"}, default "components"
+        What each layer factors of the one before: its components, ``W_{l-1} ~ W_l H_l``, so that
+        those with similar features join, or its codes, ``H_{l-1} ~ W_l H_l``, so that those that
+        occur together join.
     init : None, str, function, a list of these, or (Ws, Hs)
         Where to start. ``"nndsvd"``: from singular vectors; ``"snpa"``: from extreme samples,
         where some are nearly pure; ``"vca"`` and ``"nfindr"``: likewise; ``"mv-dual"``: from a
@@ -105,11 +109,12 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         samples; ``"random"``; a function ``start(panels, rank, rng) -> W``; or feasible factors,
         (Ws, Hs) as above. ``None`` (default): ``"nndsvd"``, and ``"random"`` where the rank
         exceeds the data's dimensions, W may be negative, or entries are missing or weighted. A list
-        such as ``["hierarchical", "snpa"]`` fits from each, all weighted as the first, and keeps
-        the fit with the lowest objective.
-    augment : int, default 0
+        such as ``["hierarchical", "snpa"]`` fits each layer alone from each, and keeps the fit with
+        the lowest objective.
+    augment : int, optional
         Sweeps of each layer alone before the next is started from its components; 0: all layers
-        are started first and then swept together. ``"multilayer"`` always runs ``max_iter`` here.
+        are started first and then swept together. ``None`` (default): each layer is first fitted
+        alone until it settles. ``"multilayer"`` always runs ``max_iter`` here.
     solver : str or Solver
         How one factor is improved while the others stay: ``"fpgm"`` (default), fast projected
         gradients with restarts, for all constraints; ``"pg"``, without acceleration; ``"hals"``,

@@ -43,10 +43,18 @@ def process(*arguments: object) -> subprocess.Popen[str]:
 
 
 def wait_for(path: Path, running: subprocess.Popen[str]) -> None:
-    """Until the fit is well under way."""
+    """Until the fit is well under way: some sweeps of its first stage are done."""
     while not path.exists() and running.poll() is None:
         time.sleep(0.05)
     time.sleep(0.3)
+
+
+def swept(saved: Path) -> int:
+    """How many sweeps the stage under way has."""
+    with np.load(saved) as file:
+        moment = json.loads(str(file["content"]))["moment"]
+    stage = moment["joint"] or moment["trials"][0]["stages"][-1]
+    return len(stage["rows"]) - 1
 
 
 def same(one: Path, two: Path) -> None:
@@ -57,10 +65,12 @@ def same(one: Path, two: Path) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_interrupted_run_is_whole_and_goes_on(cube, tmp_path, number):
+@pytest.mark.parametrize("stage", [(), ("--augment", 0)], ids=["layer alone", "all layers"])
+def test_interrupted_run_is_whole_and_goes_on(cube, tmp_path, number, stage):
     out, whole = tmp_path / "out", tmp_path / "whole"
     saved = tmp_path / "out.checkpoint"
-    long = ("fit", cube, *FIT, "--checkpoint-every", 0, "--max-iter")
+    fit = ("fit", cube, *FIT, *stage)
+    long = (*fit, "--checkpoint-every", 0, "--max-iter")
     running = process(*long, 1_000_000, "-o", out)
     wait_for(saved, running)
     running.send_signal(number)
@@ -68,12 +78,13 @@ def test_interrupted_run_is_whole_and_goes_on(cube, tmp_path, number):
     assert running.returncode == 128 + number, said
     assert said.count("\n") == 1, said
     assert "the same command with --overwrite resumes from" in said
+    done = swept(saved)
+    assert done > 0
     summary = json.loads((out / "summary.json").read_text())
     assert summary["stop_reason"] == "interrupted"
-    assert saved.exists()
-    sweeps = summary["sweeps"] + 3
-    run(*long, sweeps, "-o", out, "--overwrite")
-    run("fit", cube, *FIT, "--max-iter", sweeps, "-o", whole)
+    assert summary["sweeps"] == (done if stage else 0)
+    run(*long, done + 3, "-o", out, "--overwrite")
+    run(*fit, "--max-iter", done + 3, "-o", whole)
     same(out, whole)
     assert sorted(p.name for p in tmp_path.iterdir()) == ["cube.npy", "out", "whole"]
 
@@ -95,18 +106,18 @@ def test_a_run_that_ignores_ctrl_c_still_ends(cube, tmp_path):
     assert sorted(p.name for p in tmp_path.iterdir()) == ["cube.npy", "out.checkpoint"]
 
 
-def test_killed_run_goes_on(cube, tmp_path):
+@pytest.mark.parametrize("stage", [(), ("--augment", 0)], ids=["layer alone", "all layers"])
+def test_killed_run_goes_on(cube, tmp_path, stage):
     out, whole = tmp_path / "out", tmp_path / "whole"
     saved = tmp_path / "out.checkpoint"
-    command = ("fit", cube, *FIT, "--checkpoint-every", 0, "-o", out, "--max-iter")
+    command = ("fit", cube, *FIT, *stage, "--checkpoint-every", 0, "-o", out, "--max-iter")
     running = process(*command, 1_000_000)
     wait_for(saved, running)
     running.kill()
     running.communicate(timeout=60)
-    with np.load(saved) as file:
-        sweeps = len(json.loads(str(file["content"]))["moment"]["stages"][0]["rows"]) + 3
+    sweeps = swept(saved) + 4
     run(*command, sweeps)
-    run("fit", cube, *FIT, "--max-iter", sweeps, "-o", whole)
+    run("fit", cube, *FIT, *stage, "--max-iter", sweeps, "-o", whole)
     same(out, whole)
     assert sorted(p.name for p in tmp_path.iterdir()) == ["cube.npy", "out", "whole"]
 

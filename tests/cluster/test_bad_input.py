@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import subprocess
 import sys
 import textwrap
@@ -10,7 +11,7 @@ import textwrap
 import numpy as np
 import pytest
 
-from deepmf import DeepMF, GroupedSparse, factorize
+from deepmf import DeepMF, GroupedSparse, __version__, factorize
 from deepmf.data.dask import pool
 
 da = pytest.importorskip("dask.array")
@@ -118,8 +119,9 @@ def test_no_workers(new_cluster, X, monkeypatch):
 
 def test_workers_of_another_version(client, X, monkeypatch):
     monkeypatch.setattr("deepmf._utils.version.__version__", "0.0.9")
+    theirs = re.escape(__version__)
     with pytest.raises(
-        RuntimeError, match=r"2 of .* 2 workers .*deepmf is 0\.2.*here it is 0\.0\.9"
+        RuntimeError, match=rf"2 of .* 2 workers .*deepmf is {theirs}, but here it is 0\.0\.9"
     ):
         factorize(lazy(X), [4])
 

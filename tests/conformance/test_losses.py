@@ -21,7 +21,7 @@ from deepmf import (
 from deepmf.core.state import State
 from deepmf.data.panels import Coding, DensePanels
 from deepmf.data.panels.base import squared_answer
-from deepmf.fitting.calibration import calibrate
+from deepmf.fitting.calibration import joint
 from deepmf.fitting.errors import measure
 from deepmf.fitting.problem import build_problem
 from deepmf.fitting.sweep import Sweep
@@ -74,17 +74,25 @@ class Model:
 # --- brute force: the losses written out, nothing of the library ---------------------------------
 
 
-def layer_norms2(X, W, H):
+def layer_residuals(X, W, H):
     above = [X, *W]
-    return np.array([np.linalg.norm(above[k] - W[k] @ H[k]) ** 2 for k in range(len(W))])
+    return [above[k] - W[k] @ H[k] for k in range(len(W))]
 
 
-def data_norms2(X, W, H):
+def data_residuals(X, W, H):
     out, codes = [], np.eye(X.shape[1])
     for Wk, Hk in zip(W, H):
         codes = Hk @ codes
-        out.append(np.linalg.norm(X - Wk @ codes) ** 2)
-    return np.array(out)
+        out.append(X - Wk @ codes)
+    return out
+
+
+def layer_norms2(X, W, H):
+    return np.array([np.linalg.norm(R) ** 2 for R in layer_residuals(X, W, H)])
+
+
+def data_norms2(X, W, H):
+    return np.array([np.linalg.norm(R) ** 2 for R in data_residuals(X, W, H)])
 
 
 def dense_loss(loss, model, kind, layer, W, H):
@@ -240,9 +248,9 @@ class Smooth(Regularizer):
         return Quadratic.of(A=D.T @ D)
 
 
-def penalty_written_out(regularizer, M):
+def penalty_written_out(regularizer, M, delta):
     if isinstance(regularizer, MinVolume):
-        return 0.5 * np.log(np.linalg.det(M.T @ M + regularizer.delta * np.eye(M.shape[1])))
+        return 0.5 * np.log(np.linalg.det(M.T @ M + delta * np.eye(M.shape[1])))
     if isinstance(regularizer, Ridge):
         return 0.5 * np.linalg.norm(M) ** 2
     if isinstance(regularizer, L1):
@@ -255,12 +263,30 @@ REGULARIZED = [
     for loss in LOSSES
     for name, on_W, on_H in [
         ("min-volume, ridge", MinVolume(0.3), Ridge(0.2)),
+        ("min-volume of the paper", MinVolume(0.3, "paper"), Ridge(0.2)),
+        ("min-volume with a weight of its own", MinVolume(0.3, "absolute", 0.02), None),
         ("l1", L1(0.3, relative=False), L1(0.1)),
         ("smooth", Smooth(0.5), None),
     ]
     for layer in range(3)
     for kind in "HW"
 ]
+
+
+def measured(regularizer, M, R):
+    """The weight and delta of a penalty on M, of a layer with the residual R, written out."""
+    if not regularizer.relative:
+        return regularizer.weight, getattr(regularizer, "delta", None)
+    error = 0.5 * np.linalg.norm(R) ** 2
+    if not isinstance(regularizer, MinVolume):
+        return regularizer.weight * error / penalty_written_out(regularizer, M, None), None
+    if regularizer.scale == "paper":
+        logdet = np.log(np.linalg.det(M.T @ M + 0.1 * np.eye(M.shape[1])))
+        return regularizer.weight * error / abs(logdet), 0.1
+    squares = np.linalg.svd(R, compute_uv=False) ** 2
+    dimension = squares.sum() ** 2 / np.sum(squares**2)
+    delta = 0.01 * np.mean(np.linalg.norm(M, axis=0) ** 2)
+    return regularizer.weight * np.linalg.norm(R) ** 2 / dimension, delta
 
 
 @pytest.mark.parametrize(("loss", "on_W", "on_H", "kind", "layer"), REGULARIZED)
@@ -277,24 +303,22 @@ def test_regularized_block_lies_above_and_touches(loss, on_W, on_H, kind, layer)
     panels.codes.set(model.H[0])
     s = model.state()
     s.data = s.data._replace(penalty=0.0 if on_H is None else on_H.value(model.H[0]))
-    calibration = calibrate(panels, s, problem, loss, [1.0] * 4)
+    calibration = joint(panels, s, problem, loss, [1.0] * 4, [])
     sweep = Sweep(panels, s, problem, loss, calibration, range(3), 10, 0.01)
     model.w = calibration.weights
 
-    errors = (layer_norms2 if loss.errors == "layer" else data_norms2)(model.X, model.W, model.H)
+    residuals = layer_residuals if loss.errors == "layer" else data_residuals
+    R = residuals(model.X, model.W, model.H)[layer]
     regularizer = on_W if kind == "W" else on_H
-    strength = 0.0
+    strength, delta = 0.0, None
     if regularizer is not None:
-        M = model.factor(kind, layer)
-        value = penalty_written_out(regularizer, M)
-        divisor = 2 * abs(value) if isinstance(regularizer, MinVolume) else abs(value)
-        relative = 0.5 * errors[layer] / divisor if regularizer.relative else 1.0
-        strength = calibration.weights[layer] * regularizer.weight * relative
+        weight, delta = measured(regularizer, model.factor(kind, layer), R)
+        strength = calibration.weights[layer] * weight
 
     def objective(Z):
         W, H = model.replaced(kind, layer, Z)
         total = dense_loss(loss, model, kind, layer, W, H)
-        return total + (strength * penalty_written_out(regularizer, Z) if strength else 0.0)
+        return total + (strength * penalty_written_out(regularizer, Z, delta) if strength else 0.0)
 
     sweep.update(Factor(kind, layer))
     M = model.factor(kind, layer)
@@ -307,17 +331,18 @@ def test_regularized_block_lies_above_and_touches(loss, on_W, on_H, kind, layer)
 
     rng = np.random.default_rng(4)
     start = objective(M)
+    scale = abs(start)
     for _ in range(20):
         Z = rng.random(M.shape) * 10 ** rng.uniform(-2, 1)
         if set_W == "simplex" and kind == "W":
             Z /= Z.sum(axis=0)
         actual = objective(Z) - start
-        assert change(Z - M) >= actual - 1e-10 * (abs(actual) + start)
+        assert change(Z - M) >= actual - 1e-10 * (abs(actual) + scale)
         if not isinstance(regularizer, MinVolume):  # these are their own majorizers
-            assert change(Z - M) == pytest.approx(actual, rel=1e-8, abs=1e-10 * start)
+            assert change(Z - M) == pytest.approx(actual, rel=1e-8, abs=1e-10 * scale)
         h = 1e-5
         E = Z - M
         slope = (objective(M + h * E) - objective(M - h * E)) / (2 * h)
         assert (change(h * E) - change(-h * E)) / (2 * h) == pytest.approx(
-            slope, rel=1e-4, abs=1e-6 * start
+            slope, rel=1e-4, abs=1e-6 * scale
         )

@@ -19,6 +19,7 @@ from deepmf import (
     Simplex,
     Unconstrained,
 )
+from deepmf.regularizers.base import LayerFit, effective_dimension
 
 
 class Smooth(Regularizer):
@@ -130,25 +131,127 @@ def test_rank_deficient_volume_is_finite():
     assert MinVolume(delta=1e-8).value(np.zeros((4, 3))) == pytest.approx(1.5 * np.log(1e-8))
 
 
-# --- strength (section 6) ------------------------------------------------------------------------
+# --- weights in absolute terms -------------------------------------------------------------------
 
 
-def test_strength_is_relative_to_the_error():
-    assert Ridge(0.2).strength(value=4.0, error=10.0) == pytest.approx(0.5)
-    assert L1(0.2).strength(value=4.0, error=10.0) == pytest.approx(0.5)
-    # kappa = weight * error / |logdet|, and value is half the logdet, of either sign
-    assert MinVolume(0.2).strength(value=-4.0, error=10.0) == pytest.approx(0.25)
+RNG = np.random.default_rng(5)
+R = RNG.standard_normal((9, 40))
+FACTOR = RNG.random((9, 3))
 
 
-@pytest.mark.parametrize("cls", [MinVolume, Ridge, L1, Smooth])
-def test_absolute_strength_is_the_weight(cls):
-    assert cls(0.2, relative=False).strength(value=4.0, error=10.0) == 0.2
+def fit(R=R, M=FACTOR, value=4.0, overfitted=False):
+    """A layer's fit without penalties, with the residual R."""
+    return LayerFit(M, value, 0.5 * float(np.sum(R**2)), lambda: R, overfitted)
 
 
-@pytest.mark.parametrize("cls", [MinVolume, Ridge, L1, Smooth])
-def test_strength_survives_a_vanishing_value(cls):
-    strength = cls(0.2).strength(value=0.0, error=10.0)
-    assert 0 <= strength < np.inf
+def fixed(penalty, layer_fit):
+    """The penalty as the fit has it."""
+    return penalty.having(penalty.absolute(layer_fit))
+
+
+@pytest.mark.parametrize("cls", [Ridge, L1, Smooth])
+def test_weight_is_relative_to_the_error(cls):
+    error = fit().error
+    assert fixed(cls(0.2), fit()).weight == pytest.approx(0.2 * error / 4)
+    assert fixed(cls(0.2), fit(value=-4.0)).weight == pytest.approx(0.2 * error / 4)
+    assert cls(0.2).needs_fit
+
+
+def test_weight_of_the_papers_volume():
+    """kappa = weight * error / |logdet|, and value is half the logdet, of either sign."""
+    for value in (4.0, -4.0):
+        kappa = fixed(MinVolume(0.2, "paper"), fit(value=value))
+        assert (kappa.weight, kappa.delta) == (pytest.approx(0.2 * fit().error / 8), 0.1)
+    assert fixed(MinVolume(0.2, "paper", delta=0.3), fit()).delta == 0.3
+    assert not MinVolume(0.2, "paper").needs_fit
+
+
+def test_weight_of_the_likelihoods_volume():
+    """kappa = weight * ||R||^2 / dim(R), delta relative to the components' squared norms."""
+    squares = np.linalg.svd(R, compute_uv=False) ** 2
+    kappa = np.sum(R**2) * np.sum(squares**2) / np.sum(squares) ** 2
+    size = np.mean(np.linalg.norm(FACTOR, axis=0) ** 2)
+    for weight in (1.0, 0.2):
+        found = fixed(MinVolume(weight), fit())
+        assert found.weight == pytest.approx(weight * kappa)
+        assert found.delta == pytest.approx(0.01 * size)
+    assert fixed(MinVolume(), fit(overfitted=True)).delta == pytest.approx(0.1 * size)
+    assert fixed(MinVolume(delta=0.3), fit()).delta == pytest.approx(0.3 * size)
+    assert MinVolume().needs_fit
+
+
+def test_the_likelihood_has_no_units():
+    """c X has c W: kappa grows by c^2 as the loss does, and the volume's gradient by 1 / c^2."""
+    one, many = fixed(MinVolume(), fit()), fixed(MinVolume(), fit(1e3 * R, 1e3 * FACTOR))
+    assert many.weight == pytest.approx(1e6 * one.weight)
+    assert many.delta == pytest.approx(1e6 * one.delta)
+    shift = 3 * np.log(1e6) / 2  # what logdet gains
+    assert many.value(1e3 * FACTOR) == pytest.approx(one.value(FACTOR) + shift)
+    # and with the scale in H: W stays, and so does delta
+    other = fixed(MinVolume(), fit(1e3 * R))
+    assert (other.weight, other.delta) == (pytest.approx(1e6 * one.weight), one.delta)
+
+
+@pytest.mark.parametrize("copies", [2, 5])
+def test_the_likelihood_knows_features_that_are_repeated(copies):
+    """Bands that say the same again double error and loss, not the dimension."""
+    again = fit(np.tile(R, (copies, 1)), np.tile(FACTOR, (copies, 1)))
+    one, many = fixed(MinVolume(), fit()), fixed(MinVolume(), again)
+    assert again.dimension == pytest.approx(fit().dimension)
+    assert many.weight == pytest.approx(copies * one.weight)
+    assert many.delta == pytest.approx(copies * one.delta)
+
+
+def test_dimension_of_a_residual():
+    rng = np.random.default_rng(0)
+    assert effective_dimension(rng.standard_normal((5, 200_000))) == pytest.approx(5, rel=1e-2)
+    m, n = 400, 600  # white noise
+    white = effective_dimension(rng.standard_normal((m, n)))
+    assert white == pytest.approx(m * n / (m + n), rel=0.01)
+    assert effective_dimension(np.outer(rng.random(9), rng.random(7))) == pytest.approx(1)
+    Q = np.linalg.qr(rng.standard_normal((9, 9)))[0]
+    assert effective_dimension(Q @ R) == pytest.approx(effective_dimension(R))
+    assert effective_dimension(R.T) == pytest.approx(effective_dimension(R))
+    for scale in (1e-200, 1e200):  # whose fourth powers vanish or overflow
+        assert effective_dimension(scale * R) == pytest.approx(effective_dimension(R))
+    assert effective_dimension(np.zeros((4, 5))) == 1
+    assert np.isfinite(effective_dimension(np.float32(1e30) * R.astype(np.float32)))
+
+
+ABSOLUTE = [MinVolume(0.2, "absolute"), *(cls(0.2, relative=False) for cls in (Ridge, L1, Smooth))]
+
+
+@pytest.mark.parametrize("penalty", ABSOLUTE, ids=repr)
+def test_absolute_weight_is_the_weight(penalty):
+    assert fixed(penalty, fit()).weight == 0.2
+    assert not penalty.needs_fit
+
+
+RELATIVE = [MinVolume(0.2), MinVolume(0.2, "paper"), *(cls(0.2) for cls in (Ridge, L1, Smooth))]
+
+
+@pytest.mark.parametrize("penalty", RELATIVE, ids=repr)
+def test_weight_survives_a_vanishing_value_and_residual(penalty):
+    for layer_fit in (fit(value=0.0), fit(0 * R), fit(0 * R, value=0.0)):
+        assert 0 <= fixed(penalty, layer_fit).weight < np.inf
+
+
+@pytest.mark.parametrize("penalty", RELATIVE + ABSOLUTE, ids=repr)
+def test_settings_stay_as_they_were_given(penalty):
+    before = penalty.spec()
+    assert fixed(penalty, fit()) is not penalty
+    assert penalty.spec() == before
+
+
+def test_an_unknown_scale_is_refused():
+    with pytest.raises(ValueError, match="one of 'likelihood', 'paper', 'absolute', got 'error'"):
+        MinVolume(scale="error")
+
+
+def test_a_volume_of_the_first_version_keeps_its_meaning():
+    """Its files have ``relative``, and nothing of the likelihood."""
+    assert MinVolume.from_spec({"weight": 0.2, "relative": True}) == MinVolume(0.2, "paper")
+    assert MinVolume.from_spec({"weight": 0.2, "relative": False}) == MinVolume(0.2, "absolute")
 
 
 @pytest.mark.parametrize("cls", [MinVolume, Ridge, L1])

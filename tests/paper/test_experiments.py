@@ -48,9 +48,9 @@ def test_synthetic_scores_are_those_of_the_library():
     assert len(scores) == 2 * (len(DEEP) + 1) + 1
     data = synthetic_data(noise=0.01, random_state=13)
     f = factorize(
-        data.X, [6, 3], regularizer_W=[MinVolume(1e-3), MinVolume(1e-2)], init="snpa",
-        max_iter=40, tol=0, allow_negative=True, solver=FastProjectedGradient(scaled=False),
-        extrapolate=False, model=LayerCentric(10),
+        data.X, [6, 3], regularizer_W=[MinVolume(k, "paper") for k in (1e-3, 1e-2)], init="snpa",
+        augment=0, max_iter=40, tol=0, allow_negative=True, extrapolate=False,
+        solver=FastProjectedGradient(scaled=False), model=LayerCentric(10),
     )  # fmt: skip
     lc = {s.layer: s.mrsa for s in scores if s.model == "LC-DMF"}
     assert lc == {k + 1: pytest.approx(match(data.W[k], f.W[k]).mean) for k in range(2)}

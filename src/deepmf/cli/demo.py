@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _FIT = {
     "ranks": [6, 4, 2],
-    "regularizer_W": {"name": "min-volume", "weight": 10.0},
+    "regularizer_W": "min-volume",
     "init": "snpa",
     "max_iter": 200,
     "tol": 0.0,

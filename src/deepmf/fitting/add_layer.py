@@ -33,22 +33,26 @@ class Given:
 
 
 def add_layer(
-    panels: Panels, s: State, problem: Problem, start: Start | Given, rng: np.random.Generator
+    panels: Panels,
+    s: State,
+    problem: Problem,
+    start: Start | Given,
+    rng: np.random.Generator,
+    number: int | None = None,
 ) -> None:
-    """Append W_l and H_l to the state (H_1 to the panels), feasible for the layer's constraints."""
+    """Append W_l and H_l to the state (H_1 to the panels), feasible for the layer's constraints.
+
+    ``number`` is the layer's in messages, from 1, where it is not that in the state.
+    """
     k = s.depth
-    if k and not s.W[k - 1].any():
-        raise ValueError(
-            f"Layer {k} shrank to zero, so there is nothing for layer {k + 1} to work with. "
-            f"Lower the weights of its regularizers, or fix its scale with a simplex constraint."
-        )
+    number = k + 1 if number is None else number
     data = panels if k == 0 else DensePanels(np.ascontiguousarray(s.W[k - 1]))
     if isinstance(start, Given):
         W = start.W[k]
         data.codes.set(start.H[k])
         inner_iter = 0
     else:
-        W = _first_basis(data, problem, k, start, rng)
+        W = _first_basis(data, problem, k, start, rng, number)
         inner_iter = _CODING_ITER
     layer = problem.layers[k]
     coding = Coding.of(W, layer.constraint_H, layer.regularizer_H)
@@ -61,7 +65,7 @@ def add_layer(
         answer = data.update(coding, solver, inner_iter, _CODING_TOL)
     if inner_iter and isinstance(q := answer.terms[0], Quadratic) and q.lipschitz() == 0:
         raise StartError(
-            f"Layer {k + 1}: every code under the start's basis is zero, so nothing could move. "
+            f"Layer {number}: every code under the start's basis is zero, so nothing could move. "
             f"Signed data need a signed basis: {setting(init='snpa')} or {setting(init='random')} "
             f"with {setting(constraint_W='none')}."
         )
@@ -73,16 +77,26 @@ def add_layer(
         s.H.append(data.codes.H)
 
 
+def check_not_zero(before: Array, number: int) -> None:
+    """Refuse to go on from a layer of which nothing is left."""
+    if not before.any():
+        raise ValueError(
+            f"Layer {number} shrank to zero, so there is nothing for layer {number + 1} to work "
+            f"with. Lower the weights of its regularizers, or fix its scale with a simplex "
+            f"constraint."
+        )
+
+
 def _first_basis(
-    data: Panels, problem: Problem, k: int, start: Start, rng: np.random.Generator
+    data: Panels, problem: Problem, k: int, start: Start, rng: np.random.Generator, number: int
 ) -> Array:
     """The start's basis, rescaled and projected onto the layer's set."""
     layer = problem.layers[k]
     try:
         W = start(data, layer.rank, rng)
     except StartError as error:
-        raise StartError(f"Layer {k + 1}: {error}") from None
-    W = _checked(f"init's W of layer {k + 1}", W, (data.shape[0], layer.rank), data.dtype)
+        raise StartError(f"Layer {number}: {error}") from None
+    W = _checked(f"init's W of layer {number}", W, (data.shape[0], layer.rank), data.dtype)
     W = layer.constraint_W.arrange(W)
     scales = layer.constraint_W.scales(W)
     W = _nearest(W if scales is None else W / scales, layer.constraint_W)
@@ -90,8 +104,9 @@ def _first_basis(
         W = layer.constraint_W.project(np.maximum(W, 1e-2 * np.mean(W)))
     if not W.any():
         raise StartError(
-            f"Layer {k + 1}: the start's basis is zero once projected onto {layer.constraint_W!r}. "
-            f"Use another {setting('init')}, or a constraint the data can meet."
+            f"Layer {number}: the start's basis is zero once projected onto "
+            f"{layer.constraint_W!r}. Use another {setting('init')}, or a constraint that the data "
+            f"can meet."
         )
     return W
 

@@ -238,10 +238,7 @@ def _unpacked(
 
 
 def _finite(value: Any, arrays: Mapping[str, NDArray]) -> bool:
-    """Whether all numbers of a packed value are finite, those of a fit that diverged apart.
-
-    Errors are NaN where a layer that is fitted alone does not know them.
-    """
+    """Whether all numbers of a packed value are finite, errors that are not known yet apart."""
     if isinstance(value, float):
         return math.isfinite(value)
     if isinstance(value, list):
@@ -251,7 +248,6 @@ def _finite(value: Any, arrays: Mapping[str, NDArray]) -> bool:
     if _ARRAY in value:
         M = arrays[f"array{value[_ARRAY]}"]
         return M.dtype.kind != "f" or bool(np.isfinite(M).all())
-    if "diverged" in (value.get("stop_reason"), value.get("reason")):
-        return True
-    known = {name: part for name, part in value.items() if not name.endswith("_errors")}
-    return all(_finite(part, arrays) for part in known.values())
+    if value.get(_RECORD) == "Progress":
+        return math.isfinite(value["objective"])
+    return all(_finite(part, arrays) for part in value.values())

@@ -17,7 +17,7 @@ from deepmf.core.state import DataSurrogates, State
 from deepmf.core.terms import H
 from deepmf.data.matrix import as_numpy
 from deepmf.data.panels import DensePanels, Panels
-from deepmf.fitting.add_layer import Given, add_layer
+from deepmf.fitting.add_layer import Given, add_layer, check_not_zero
 from deepmf.fitting.calibration import UNPENALIZED, Calibration, Settled, alone, joint, settled
 from deepmf.fitting.canonical import rescale
 from deepmf.fitting.checkpoint import Checkpoint
@@ -189,6 +189,8 @@ class _Run:
         saved: Moment | None = None if checkpoint is None else checkpoint.load(_RECORDS)
         self.now = saved or Moment(sizes=[panels.norm2])
         self.began = clock() - self.now.time
+        self.cut: str | None = None
+        """Why a run of sweeps was cut short, so that none follows."""
         self.place = self._place()
         if saved is not None:
             self._recall()
@@ -214,11 +216,10 @@ class _Run:
         """Add the layers one by one, then sweep them together."""
         now, depth = self.now, len(self.problem.layers)
         while now.state.depth < depth:
-            self.place = self._place()
             self._add()
             if now.state.depth == depth and now.layer_codes:
                 self._bring_codes()
-        self.place = self._place()
+            self.place = self._place()
         if not self.joint:
             return self._finished([trial.stages[-1] for trial in now.chosen])
         if now.joint is None:
@@ -238,6 +239,9 @@ class _Run:
         panels, problem, k = at.panels, at.problem, at.layer
         limit = c.max_iter if self.settles or not self.joint else c.augment or 0
         first = limit if self.settles and problem.needs_fit(k, panels.shape) else 0
+        if at.number:
+            before = now.layer_codes[-1] if self.problem.over_codes else now.state.W[-1]
+            check_not_zero(before, at.number)
         trials = self._started()
         for trial in trials:
             self._alone(trial, 0, alone(k + 1, k, UNPENALIZED), first)
@@ -311,7 +315,7 @@ class _Run:
             Ht = reduce(lambda codes, H: H @ codes, s.H[1:], now.layer_codes[0])
             H = link(F, Ht, self.problem.layers[k].constraint_H)
         else:
-            H, now.settled[k] = link_components(s.W[k - 1], W, self.problem.layer(k))
+            W, H, now.settled[k] = link_components(s.W[k - 1], W, self.problem.layer(k))
         s.H.append(H)
         s.W.append(W)
         now.sizes.append(float(np.sum(W**2)))
@@ -338,21 +342,21 @@ class _Run:
 
     def _started(self) -> list[Trial]:
         """A trial for each start that works, those of a checkpoint included."""
-        now, failure = self.now, StartError("There is no start to fit from.")
-        starts = [*self.starts]
-        if now.merged is not None and now.merged.shape[1] == self.place.problem.ranks[0]:
-            starts.append(lambda panels, rank, rng: now.merged)  # type: ignore[arg-type]
+        now, at, failure = self.now, self.place, StartError("There is no start to fit from.")
+        starts: list[Start | Given] = [*self.starts]
+        if now.merged is not None and at.number:
+            starts.append(_known(now.merged))
         for number in range(len(now.trials), len(starts)):
-            if self._cut and any(now.trials):
+            if self.cut and any(now.trials):
                 break
             self._put_away()
-            state, start = self.place.copy(), starts[number]
-            if isinstance(start, Given) and self.place.number > self.place.layer:
-                k, scales = self.place.number, now.state.scales[-1]
+            state, start = at.copy(), starts[number]
+            if isinstance(start, Given) and at.number > at.layer:
+                k, scales = at.number, now.state.scales[-1]
                 start = Given([start.W[k] / scales[:, None]], [start.H[k]])
             trial: Trial | None = None
             try:
-                add_layer(self.place.panels, state, self.place.problem, start, self.rng)
+                add_layer(at.panels, state, at.problem, start, self.rng, at.number + 1)
                 trial = Trial(number, state, float(np.sum(state.W[-1] ** 2)))
             except StartError as error:
                 failure = error
@@ -396,12 +400,6 @@ class _Run:
             loss = Multilayer() if len(self.problem.layers) > 1 else self.problem.loss
             self._sweep(stage, trial.state, loss, [self.place.layer], limit)
 
-    @property
-    def _cut(self) -> bool:
-        """Whether a run of sweeps was cut short, so that none follows."""
-        trials = [*self.now.chosen, *(trial for trial in self.now.trials if trial is not None)]
-        return any(stage.reason in CUT for trial in trials for stage in trial.stages)
-
     @single_blas()
     def _sweep(
         self, stage: Stage, state: State, loss: Loss, layers: Sequence[int], max_iter: int
@@ -427,7 +425,7 @@ class _Run:
         if ahead is not None and self.now.extrapolation is not None:
             ahead.recall(self.now.extrapolation)
         self.now.extrapolation = None
-        for _ in range(len(rows) - 1, 0 if self._cut else max_iter):
+        for _ in range(len(rows) - 1, 0 if self.cut else max_iter):
             if self.checkpoint is not None and self.checkpoint.due:
                 self._save(ahead)
             (ahead or sweep).run()
@@ -443,6 +441,7 @@ class _Run:
             if reason is not None:
                 if reason in CUT:
                     self._save(ahead)
+                    self.cut = reason
                 stage.reason = reason
                 return
         stage.reason = "max_iter"
@@ -457,15 +456,19 @@ class _Run:
         excused = sweep.ahead or (rows and not sweep.loss.consistent)
         if not np.isfinite(objective) and not excused:
             raise not_finite(objective, len(rows), layer)
-        unknown = np.full(before, np.nan)  # a layer over codes, alone, sees neither the data
-        of_data = errors.data / self.panels.norm2 if not before else np.full(k + 1, np.nan)
-        sizes = self.now.sizes[before : before + sweep.state.depth]
+        of_layer = errors.layer / self.now.sizes[before : before + sweep.state.depth]
+        of_data = errors.data / self.panels.norm2
+        if before and self.flat:  # not yet linked to the layer before
+            of_layer = np.full(1, np.nan)
+        elif before:  # codes of codes, which have not met the data
+            of_data = np.full(1, np.nan)
+        unknown = np.full(before, np.nan)
         rows.append(
             Progress(
                 sweep=len(rows),
                 objective=objective,
-                layer_errors=np.concatenate([unknown, errors.layer / sizes]),
-                data_errors=of_data,
+                layer_errors=np.concatenate([unknown, of_layer]),
+                data_errors=np.concatenate([unknown, of_data]),
                 time=clock() - self.began,
                 layer=layer,
             )
@@ -474,8 +477,7 @@ class _Run:
 
     def _finished(self, main: Sequence[Stage]) -> Fit:
         now = self.now
-        cut = [stage for trial in now.chosen for stage in trial.stages if stage.reason in CUT]
-        reasons = [stage.reason or "" for stage in (*main, *cut)]
+        reasons = [reason for reason in (self.cut, *(s.reason for s in main)) if reason]
         if now.state.over_codes and not self.joint:  # deeper layers have not met the data so far
             last = measure(self.panels, now.state).data / self.panels.norm2
             for k, stage in enumerate(main):
@@ -518,6 +520,11 @@ class _Run:
         codes.set(saved.codes)
         if saved.codes_before is not None:
             codes.recall(saved.codes_before)
+
+
+def _known(W: Array) -> Start:
+    """A start whose components are known."""
+    return lambda panels, rank, rng: W
 
 
 def _quadratic(terms: list[Any], C: Array, const: float) -> Quadratic:

@@ -14,10 +14,10 @@ DIVERGED = 10.0
 
 @dataclass(frozen=True)
 class Progress:
-    """One row of the history, as callbacks receive it."""
+    """One row of the history, as callbacks receive it; errors are NaN where not known yet."""
 
     sweep: int
-    """0 for the start, k after the k-th sweep."""
+    """0 for the start, k after the k-th sweep; layers fitted alone have counts of their own."""
     objective: float
     layer_errors: Array
     """||W_{l-1} - W_l H_l||^2 / ||W_{l-1}^(0)||^2 for each layer."""
@@ -26,7 +26,7 @@ class Progress:
     time: float
     """Seconds since the fit began."""
     layer: int | None = None
-    """The layer being fitted alone (multilayer), from 1; ``None`` when all are fitted together."""
+    """The layer being fitted alone, from 1; ``None`` when all are fitted together."""
 
 
 @dataclass(frozen=True)

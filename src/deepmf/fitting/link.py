@@ -28,17 +28,20 @@ def link(target: Array, codes: Array, constraint: Constraint) -> Array:
     return FastProjectedGradient().improve(q, constraint, M, _ITER, _TOL)
 
 
-def link_components(before: Array, W: Array, problem: Problem) -> tuple[Array, Settled]:
-    """``H = argmin ||W_{l-1} - W_l H||``, and how well a layer fits W_{l-1} without penalties.
+def link_components(before: Array, W: Array, problem: Problem) -> tuple[Array, Array, Settled]:
+    """W_l, ``H = argmin ||W_{l-1} - W_l H||``, and a layer's fit to W_{l-1} without penalties.
 
     The fit begins at W_l, of which it tells how large an error and which penalties to expect.
+    Where H has a scale of its own, W_l comes in that of the data, and is given that of W_{l-1}.
     """
     panels, constraint = DensePanels(np.ascontiguousarray(before)), problem.layers[0].constraint_H
+    if problem.layers[0].constraint_W.cone and not constraint.cone:
+        W = W * (_size(before) / _size(W))
     coding = Coding.of(W, constraint)
     panels.begin(coding)
     answer = panels.update(coding, FastProjectedGradient(), _ITER, _TOL)
     H = panels.codes.H.copy()
-    s = State([W], [np.empty((len(H), 0))], answer)
+    s = State([W.copy()], [np.empty((len(H), 0))], answer)
     plain = alone(1, 0, UNPENALIZED)
     sweep = Sweep(panels, s, problem, Multilayer(), plain, [0], *_INNER)
     value = sweep.objective(sweep.measure())
@@ -47,4 +50,9 @@ def link_components(before: Array, W: Array, problem: Problem) -> tuple[Array, S
         last, value = value, sweep.objective(sweep.measure())
         if last - value <= _SETTLED * value:
             break
-    return H, settled(panels, s, problem, 0)
+    return W, H, settled(panels, s, problem, 0)
+
+
+def _size(W: Array) -> float:
+    """Root of the mean squared norm of columns; 1 where all are zero."""
+    return float(np.linalg.norm(W)) / W.shape[1] ** 0.5 or 1.0

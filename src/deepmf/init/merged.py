@@ -23,7 +23,7 @@ def merged(W: Array, gram: Array, rank: int) -> Array:
         a, b = pair = _closest(A, G)
         both = np.ix_(pair, pair)
         v = _leading(A[both], G[both])
-        v /= np.sqrt(max(v @ A[both] @ v, np.finfo(float).tiny))
+        v /= np.sqrt(max(float(v @ A[both] @ v), np.finfo(float).tiny))
         T = np.eye(len(A))  # w = W v, f = w' (w_a f_a + w_b f_b), in the place of a
         S = T.copy()
         T[pair, a], S[a, pair] = v, v @ A[both]

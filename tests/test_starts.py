@@ -35,8 +35,9 @@ def test_each_layer_keeps_the_start_whose_fit_alone_has_the_lowest_objective(mod
     )
     for k, layer in enumerate((1, 2)):
         values = objectives(rows, layer)
-        assert len(values) == (6 if penalty else 3)
-        assert f.starts[k] == np.argmin(values[-3:])
+        count = 3 if k == 0 or model == "multilayer" else 4  # and one from merged components
+        assert len(values) == (2 * count if penalty else count)
+        assert f.starts[k] == np.argmin(values[-count:])
     assert len({tuple(f.starts)} | {(0, 0)}) == 2  # the first is not the best
 
 

@@ -81,7 +81,7 @@ class Rival(NamedTuple):
 
     start: int
     excess: float
-    """How far its objective lies above the lowest, as a fraction of the lowest's loss."""
+    """Its objective minus the lowest, as a fraction of the lowest's loss."""
     W: Array
 
 
@@ -261,8 +261,9 @@ class _Run:
         if self.problem.over_codes or self.flat:
             codes = as_numpy(panels.codes.H).astype(np.float64)
             if self.flat and len(now.chosen) < len(self.problem.layers):
-                rank = self.problem.layers[len(now.chosen)].rank
-                now.merged = merged(best.state.W[-1], codes @ codes.T, rank)
+                W, rank = best.state.W[-1], self.problem.layers[len(now.chosen)].rank
+                fewer = rank <= W.shape[1]
+                now.merged = merged(W, codes @ codes.T, rank) if fewer else None
             if self.flat and at.number and self.problem.over_codes:
                 self._append(self._linked_codes(codes), codes)
             elif self.problem.over_codes:

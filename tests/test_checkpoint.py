@@ -714,7 +714,8 @@ def test_interval(tmp_path, monkeypatch):
     factorize(X, [4, 2], **SWEEPS, checkpoint=tmp_path / "c")
     assert written == []
     factorize(X, [4, 2], **SWEEPS, checkpoint=Checkpoint(tmp_path / "c", 0))
-    assert len(written) == len(rows_of(X, **SWEEPS)[1]) == 28  # layers alone, the second from two starts, then both
+    sweeps = rows_of(X, **SWEEPS)[1]
+    assert len(written) == len(sweeps) == 28  # layers alone, the second from two starts, then both
 
 
 def test_kept_where_the_caller_removes_it(tmp_path):

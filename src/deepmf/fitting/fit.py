@@ -31,7 +31,7 @@ from deepmf.fitting.problem import Problem, check_against_data
 from deepmf.fitting.stop_warnings import warn_of
 from deepmf.fitting.sweep import Sweep
 from deepmf.init import Start, StartError
-from deepmf.init.merged import merged
+from deepmf.init.merged import merge, merged
 from deepmf.losses import DataCentric, Loss, Multilayer
 
 
@@ -262,7 +262,7 @@ class _Run:
             codes = as_numpy(panels.codes.H).astype(np.float64)
             if self.flat and len(now.chosen) < len(self.problem.layers):
                 rank = self.problem.layers[len(now.chosen)].rank
-                now.merged = merged(best.state.W[-1], codes @ codes.T, rank)
+                now.merged = merge(best.state.W[-1], codes @ codes.T, rank)
             if self.flat and at.number and self.problem.over_codes:
                 self._append(self._linked_codes(codes), codes)
             elif self.problem.over_codes:
@@ -343,14 +343,13 @@ class _Run:
     def _started(self) -> list[Trial]:
         """A trial for each start that works, those of a checkpoint included."""
         now, at, failure = self.now, self.place, StartError("There is no start to fit from.")
-        starts: list[Start | Given] = [*self.starts]
-        if now.merged is not None and at.number:
-            starts.append(_known(now.merged))
-        for number in range(len(now.trials), len(starts)):
+        for number in range(len(now.trials), len(self.starts)):
             if self.cut and any(now.trials):
                 break
             self._put_away()
-            state, start = at.copy(), starts[number]
+            state, start = at.copy(), self.starts[number]
+            if start is merged and now.merged is not None and at.number:
+                start = _known(now.merged)
             if isinstance(start, Given) and at.number > at.layer:
                 k, scales = at.number, now.state.scales[-1]
                 start = Given([start.W[k] / scales[:, None]], [start.H[k]])

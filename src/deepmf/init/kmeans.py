@@ -26,6 +26,7 @@ def kmeans(panels: Panels, rank: int, rng: np.random.Generator) -> Array:
             f"{rank} was asked for. Lower the rank or use {setting(init='random')}."
         )
     from sklearn.cluster import KMeans  # late: it loads slowly
+    from threadpoolctl import threadpool_limits
 
     n = panels.shape[1]
     U, _ = panels.leading(rank)
@@ -38,7 +39,8 @@ def kmeans(panels: Panels, rank: int, rng: np.random.Generator) -> Array:
             f"for. Lower the rank."
         )
     seed = int(rng.integers(2**31))
-    found = KMeans(rank, n_init=_RESTARTS, random_state=seed).fit(Z.T)
+    with threadpool_limits(1):  # sums of several threads would differ in their last bits
+        found = KMeans(rank, n_init=_RESTARTS, random_state=seed).fit(Z.T)
     W = np.maximum(U @ found.cluster_centers_.T, 0)
     typical = np.sqrt(panels.norm2 / n)
     sizes = np.linalg.norm(W, axis=0)

@@ -13,8 +13,8 @@ from deepmf.init.base import StartError
 def merged(panels: Panels, rank: int, rng: np.random.Generator | None = None) -> Array:
     """Refuse to start a layer that has no layer before it; a fit passes deeper ones to `merge`."""
     raise StartError(
-        f"Merged components need a layer before that was fitted to the data by itself; give another "
-        f"start too, such as {setting(init=['nndsvd', 'merged'])}."
+        f"Merged components need a layer before that was fitted to the data by itself; give "
+        f"another start too, such as {setting(init=['nndsvd', 'merged'])}."
     )
 
 

@@ -35,9 +35,8 @@ def test_each_layer_keeps_the_start_whose_fit_alone_has_the_lowest_objective(mod
     )
     for k, layer in enumerate((1, 2)):
         values = objectives(rows, layer)
-        count = 3 if k == 0 or model == "multilayer" else 4  # and one from merged components
-        assert len(values) == (2 * count if penalty else count)
-        assert f.starts[k] == np.argmin(values[-count:])
+        assert len(values) == (6 if penalty else 3)
+        assert f.starts[k] == np.argmin(values[-3:])
     assert len({tuple(f.starts)} | {(0, 0)}) == 2  # the first is not the best
 
 
@@ -102,3 +101,17 @@ def test_time_is_shared_by_all_starts():
     )
     assert (f.starts, f.stop_reason, f.n_iter) == ([0, 0], "max_time", 0)
     assert [(p.layer, p.sweep) for p in rows] == [(1, 1)]
+
+
+@pytest.mark.parametrize("scale", [1e-90, 1.0, 1e90])
+def test_merged_components_do_not_depend_on_units(scale):
+    f = factorize(scale * SCENE.X, [6, 3], init=["snpa", "merged"], **SETTINGS)
+    g = factorize(SCENE.X, [6, 3], init=["snpa", "merged"], **SETTINGS)
+    assert f.starts == g.starts
+    np.testing.assert_allclose(f.reconstruct(2) / scale, g.reconstruct(2), atol=1e-6)
+
+
+def test_components_are_merged_only_into_fewer():
+    with pytest.warns(UserWarning, match="increase"):
+        f = factorize(SCENE.X, [3, 5], init=["nndsvd", "merged"], **SETTINGS)
+    assert f.starts == [0, 0]

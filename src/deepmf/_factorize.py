@@ -16,6 +16,7 @@ from deepmf.data.containers import as_columns
 from deepmf.data.layout import Layout
 from deepmf.data.matrix import Matrix
 from deepmf.data.panels import Panels
+from deepmf.data.scaling import check_scaling, prepared
 from deepmf.data.validation import as_matrix, check_scale, check_seen, check_sign, check_whole
 from deepmf.factorization import Factorization
 from deepmf.fitting.add_layer import Given, check_given
@@ -24,7 +25,8 @@ from deepmf.fitting.control import Callback, Control
 from deepmf.fitting.diagnostics import findings, warn_of_findings
 from deepmf.fitting.fingerprint import fingerprint
 from deepmf.fitting.fit import Fit, fit
-from deepmf.fitting.problem import Problem, build_problem
+from deepmf.fitting.problem import Problem, build_problem, check_ranks
+from deepmf.fitting.recipes import recipe_of, with_recipe
 from deepmf.fitting.registry import resolve_start
 from deepmf.init import Start
 
@@ -34,13 +36,15 @@ def factorize(
     ranks: int | Sequence[int],
     *,
     weights: Any = None,
-    model: object = "layer-centric",
+    recipe: str | None = None,
+    scale: str | None = None,
+    model: object = None,
     constraint_W: object = None,
     constraint_H: object = None,
     regularizer_W: object = None,
     regularizer_H: object = None,
-    hierarchy: object = "components",
-    normalize: object = "sum",
+    hierarchy: object = None,
+    normalize: object = None,
     init: object = None,
     augment: int | None = None,
     solver: object = "fpgm",
@@ -80,8 +84,16 @@ def factorize(
         by the largest weight. 0 leaves an entry out, and so does NaN under ``"observed"``, where
         all others count the same. For arrays and data on disk. ``None`` (default): all count the
         same, and NaN are refused.
+    recipe : {"scene", "topics", "cells", "images"}, optional
+        Settings measured to give good answers for a kind of data: model, constraints, penalties,
+        start, direction of depth, and for raw counts how to scale them. Those that are given here
+        win. ``None`` (default) and ``"none"``: the defaults below.
+    scale : {"tfidf", "sublinear-tfidf", "log", "unit", "none"}, optional
+        How samples are scaled first: counts of words by their rarity, counts of genes by the
+        logarithm of their share, all to norm one. The result keeps what X was scaled by, and scales
+        new samples alike. ``None`` (default): not at all, or as the recipe has it for raw counts.
     model : str or Loss
-        What is minimised, over all layers at once unless said otherwise; W_0 is X:
+        What is minimized, over all layers at once unless said otherwise; W_0 is X:
 
         ``"layer-centric"`` (default)
             ``1/2 sum_l lam_l ||W_{l-1} - W_l H_l||^2``: each layer fits the components of the one
@@ -111,6 +123,9 @@ def factorize(
         What each layer factors of the one before: its components, ``W_{l-1} ~ W_l H_l``, so that
         those with similar features join, or its codes, ``H_{l-1} ~ W_l H_l``, so that those that
         occur together join.
+    normalize : {"sum", "norm"}, default "sum"
+        Size of a component that is one in the result, where the model leaves scales open: the sum
+        of its entries, so that codes are shares of mass, or its norm.
     init : None, str, function, a list of these, or (Ws, Hs)
         Where to start. ``"nndsvd"``: from singular vectors; ``"snpa"``: from extreme samples,
         where some are nearly pure; ``"vca"`` and ``"nfindr"``: likewise; ``"mv-dual"``: from a
@@ -180,6 +195,8 @@ def factorize(
     """
     plan = Plan.of(
         ranks,
+        recipe=recipe,
+        scale=scale,
         model=model,
         constraint_W=constraint_W,
         constraint_H=constraint_H,
@@ -203,6 +220,7 @@ def factorize(
         checkpoint=checkpoint,
     )
     data, layout, weights = as_columns(X, weights)
+    data, layout = prepared(data, layout, plan.scale, plan.scale_of_counts)
     return run(as_matrix(data, weights=weights, device=device), layout, plan)
 
 
@@ -211,6 +229,10 @@ class Plan:
     """Settings of a fit, built and checked before any data are touched."""
 
     problem: Problem
+    scale: str | None
+    """Scaling of the samples."""
+    scale_of_counts: str | None
+    """Scaling of raw counts if no other is asked for."""
     control: Control
     starts: list[Start] | tuple[Any, Any]
     """Starts to fit from, or the user's own factors (Ws, Hs)."""
@@ -225,6 +247,8 @@ class Plan:
         cls,
         ranks: int | Sequence[int],
         *,
+        recipe: object,
+        scale: str | None,
         model: object,
         constraint_W: object,
         constraint_H: object,
@@ -232,8 +256,8 @@ class Plan:
         regularizer_H: object,
         hierarchy: object,
         normalize: object,
-        solver: object,
         init: object,
+        solver: object,
         callbacks: Callback | Sequence[Callback] | None,
         random_state: Any,
         allow_negative: bool,
@@ -242,21 +266,27 @@ class Plan:
         **control: Any,
     ) -> Plan:
         """The plan that the arguments of `factorize` describe; ``control`` goes to `Control`."""
-        problem = build_problem(
-            ranks,
-            model,
-            constraint_W,
-            constraint_H,
-            regularizer_W,
-            regularizer_H,
-            solver,
-            hierarchy,
-            normalize,
-        )
+        chosen = recipe_of(recipe)
+        check_scaling(scale)
+        given = {
+            "model": model,
+            "constraint_W": constraint_W,
+            "constraint_H": constraint_H,
+            "regularizer_W": regularizer_W,
+            "regularizer_H": regularizer_H,
+            "hierarchy": hierarchy,
+            "normalize": normalize,
+            "init": init,
+        }
+        settings = with_recipe(chosen, given, len(check_ranks(ranks)))
+        init = settings.pop("init")
+        problem = build_problem(ranks, solver=solver, **settings)
         if panel_size is not None:
             check_integer(setting("panel_size"), panel_size, 1)
         return cls(
             problem=problem,
+            scale=scale,
+            scale_of_counts=None if chosen is None else chosen.counts,
             control=Control(
                 callbacks=(callbacks,) if callable(callbacks) else callbacks, **control
             ),

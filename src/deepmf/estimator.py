@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -34,11 +35,14 @@ from deepmf.data.containers import (
 from deepmf.data.dataset import Dataset
 from deepmf.data.layout import Layout
 from deepmf.data.matrix import Matrix, adapted, as_numpy
+from deepmf.data.provenance import Scaling
+from deepmf.data.scaling import prepared, scaled
 from deepmf.data.validation import adapt, as_matrix, check_finite, check_sign
 from deepmf.factorization import Factorization, layer_number
 from deepmf.fitting.checkpoint import Checkpoint
 from deepmf.fitting.control import Callback
 from deepmf.fitting.history import History
+from deepmf.fitting.recipes import DEFAULTS
 from deepmf.fitting.registry import SETTINGS, resolve
 
 _MATRIX: dict[str, Any] = {
@@ -71,8 +75,16 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         ``"observed"``: NaN in X are missing entries and the others are fitted, in `fit`,
         `transform` and `score`. ``None`` (default): NaN are refused. For a weight of each entry
         give an array to `fit`.
+    recipe : {"scene", "topics", "cells", "images"}, optional
+        Settings measured to give good answers for a kind of data: model, constraints, penalties,
+        start, direction of depth, and for raw counts how to scale them. Those that are given here
+        win. ``None`` (default) and ``"none"``: the defaults below.
+    scale : {"tfidf", "sublinear-tfidf", "log", "unit", "none"}, optional
+        How samples are scaled first: counts of words by their rarity, counts of genes by the
+        logarithm of their share, all to norm one. The result keeps what X was scaled by, and scales
+        new samples alike. ``None`` (default): not at all, or as the recipe has it for raw counts.
     model : str or Loss
-        What is minimised, over all layers at once unless said otherwise; W_0 is X.T:
+        What is minimized, over all layers at once unless said otherwise; W_0 is X.T:
 
         ``"layer-centric"`` (default)
             ``1/2 sum_l lam_l ||W_{l-1} - W_l H_l||^2``: each layer fits the components of the one
@@ -102,6 +114,9 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         What each layer factors of the one before: its components, ``W_{l-1} ~ W_l H_l``, so that
         those with similar features join, or its codes, ``H_{l-1} ~ W_l H_l``, so that those that
         occur together join.
+    normalize : {"sum", "norm"}, default "sum"
+        Size of a component that is one in the result, where the model leaves scales open: the sum
+        of its entries, so that codes are shares of mass, or its norm.
     init : None, str, function, a list of these, or (Ws, Hs)
         Where to start. ``"nndsvd"``: from singular vectors; ``"snpa"``: from extreme samples,
         where some are nearly pure; ``"vca"`` and ``"nfindr"``: likewise; ``"mv-dual"``: from a
@@ -183,13 +198,15 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         ranks: int | Sequence[int] = (8, 4, 2),
         *,
         weights: str | None = None,
-        model: object = "layer-centric",
+        recipe: str | None = None,
+        scale: str | None = None,
+        model: object = None,
         constraint_W: object = None,
         constraint_H: object = None,
         regularizer_W: object = None,
         regularizer_H: object = None,
-        hierarchy: object = "components",
-        normalize: object = "sum",
+        hierarchy: object = None,
+        normalize: object = None,
         init: object = None,
         augment: int | None = None,
         solver: object = "fpgm",
@@ -208,6 +225,8 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     ) -> None:
         self.ranks = ranks
         self.weights = weights
+        self.recipe = recipe
+        self.scale = scale
         self.model = model
         self.constraint_W = constraint_W
         self.constraint_H = constraint_H
@@ -250,6 +269,7 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         for key in list(params):
             name, _, part = key.partition("__")
             held = params.get(name, getattr(self, name, None))
+            held = DEFAULTS.get(name) if held is None else held
             if part and name in SETTINGS and not hasattr(held, "set_params"):
                 if held is None or isinstance(held, list | tuple):
                     raise ValueError(_no_part(name, part, held))
@@ -291,8 +311,9 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         data = as_dataset(X, weights=weights)
         if data is not None:
             say_left_out(X, data)
-        M = self._matrix(X, data, weights, device, fitting=True)
-        f = run(M, self._layout_of_table(X) if data is None else data.layout, plan)
+        M, scaling = self._matrix(X, data, weights, device, plan)
+        layout = self._layout_of_table(X) if data is None else data.layout
+        f = run(M, replace(layout, scaling=scaling), plan)
         if kind == "anndata":
             self.feature_names_in_ = np.asarray(f.layout.features, dtype=object)
         self._fitted_kind: Kind = kind
@@ -345,7 +366,7 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         output = self._check_container(number)
         weights = self._weights(weights)
         data = as_dataset(X, weights=weights)
-        M: Any = self._matrix(X, data, weights, self.device)
+        M: Any = self._matrix(X, data, weights, self.device)[0]
         if self.factorization_.problem.nonnegative and not self.allow_negative:
             M = M.by_columns(_nonnegative) if M.lazy else _nonnegative(M)
         codes = self.factorization_.encode(M, number, self.device).T
@@ -501,7 +522,7 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self)
         weights = self._weights(weights)
-        M = self._matrix(X, as_dataset(X, weights=weights), weights, self.device)
+        M, _ = self._matrix(X, as_dataset(X, weights=weights), weights, self.device)
         return -self.factorization_.squared_error(M, self.layer_) / M.total_weight
 
     def _weights(self, given: Any) -> Any:
@@ -514,9 +535,13 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         return self.weights if given is None else given
 
     def _matrix(
-        self, X: Any, data: Dataset | None, weights: Any, device: Any, fitting: bool = False
-    ) -> Matrix:
-        """Samples, perhaps of a data set, as a matrix; its features are those of the fit."""
+        self, X: Any, data: Dataset | None, weights: Any, device: Any, plan: Plan | None = None
+    ) -> tuple[Matrix, Scaling | None]:
+        """Samples, perhaps of a data set, as a scaled matrix; its features are those of the fit.
+
+        ``plan`` is that of a fit, which decides how samples are scaled.
+        """
+        fitting = plan is not None
         plain = data is None and adapted(X) is None
         if data is not None:
             if not fitting:
@@ -525,6 +550,12 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             X, weights = data.X.T, weights_within(data, weights, "rows")
         elif plain:
             X = self._validated(X, fitting)
+        by = None if plan else self.factorization_.layout.scaling
+        if plan and (plan.scale or plan.scale_of_counts):
+            columns, layout = prepared(X.T, Layout(), plan.scale, plan.scale_of_counts)
+            X, by = columns.T, layout.scaling
+        elif by is not None:
+            X = scaled(X.T, by.how, by).T
         M = as_matrix(X, weights=weights, device=device, samples="rows")
         if fitting and not plain:
             self.n_features_in_: int = M.shape[0]
@@ -534,7 +565,7 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
                 f"X has {M.shape[0]} features, but {type(self).__name__} is expecting "
                 f"{self.n_features_in_} features as input."
             )
-        return M
+        return M, by
 
     def _validated(self, X: Any, reset: bool) -> Any:
         """A table, an array or a sparse matrix that scikit-learn has checked; masks are kept."""

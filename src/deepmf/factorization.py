@@ -24,6 +24,7 @@ from deepmf.data.dataset import Dataset
 from deepmf.data.layout import Layout
 from deepmf.data.matrix import Matrix, as_numpy
 from deepmf.data.panels import Coding, Panels
+from deepmf.data.scaling import scaled
 from deepmf.data.validation import as_matrix, check_scale, check_seen, check_whole
 from deepmf.fitting.diagnostics.finding import Finding
 from deepmf.fitting.history import History
@@ -303,7 +304,9 @@ class Factorization:
 
     def _new_data(self, X: Any, device: Any, weights: Any) -> Matrix:
         """New samples as a matrix with the rows of the fit."""
-        X = X.X if isinstance(X, Dataset) else X
+        X, by = X.X if isinstance(X, Dataset) else X, self.layout.scaling
+        if by is not None and by.how and not isinstance(X, Matrix):
+            X = scaled(X, by.how, by)
         data = as_matrix(X, weights=weights, device=device)
         self._check_rows(data.shape[0])
         return data

@@ -85,7 +85,7 @@ def fit(
     """
     with sentences():
         from deepmf.report import write_report
-        from deepmf.runs.execute import execute, open_data
+        from deepmf.runs.execute import execute, open_data, settings_line
         from deepmf.runs.folder import check_free, new_folder
         from deepmf.runs.store import save_run
 
@@ -97,6 +97,7 @@ def fit(
         if not quiet:
             m, n = opened.X.shape
             say(f"{printable(opened.name)}: {m} features x {n} samples")
+            say(settings_line(settings, opened))
         total = settings.fit.get("max_iter", 500)
         with (
             sweep_bar(total if isinstance(total, int) else 0, quiet) as watch,

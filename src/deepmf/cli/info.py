@@ -33,7 +33,10 @@ def info(
             _show_run(Path(path))
             return
         if path.startswith("dataset:"):
-            _show_data(open_data(Config(path, reading=reading_of(given))), "data set")
+            _show_data(
+                open_data(Config(path, reading=reading_of(given), fit={"recipe": "none"})),
+                "data set",
+            )
             return
         found = variables(path)
         if len(found) > 1:

@@ -12,12 +12,13 @@ from typing import Annotated, Any
 
 import typer
 
+from deepmf.data.scaling import SCALES
 from deepmf.datasets.catalogue import CATALOGUE
+from deepmf.fitting.recipes import NONE, RECIPES
 from deepmf.fitting.registry import STARTS, known
 from deepmf.io import Reading
 from deepmf.io.labels import labels_file
 from deepmf.runs.config import PATHS, Config, spec
-from deepmf.runs.scaling import SCALES
 
 READING, MODEL, STOPPING = "How to read the data", "What to fit", "How long and how hard"
 
@@ -104,7 +105,11 @@ READING_OPTIONS: dict[str, Any] = {
 
 FIT_OPTIONS: dict[str, Any] = {
     "scale": _option(
-        str, "--scale", READING, f"Scale counts first: {', '.join(SCALES)}.", values=SCALES
+        str,
+        "--scale",
+        READING,
+        f"Scale samples first: {', '.join(SCALES)}, none; default: counts as the recipe says.",
+        values=(*SCALES, NONE),
     ),
     "truth": _option(
         list[str],
@@ -120,6 +125,14 @@ FIT_OPTIONS: dict[str, Any] = {
         "Classes of the samples, to measure clusters by: a file with one per line, FILE.npy, "
         "FILE.npz:ARRAY, or a column of obs in an .h5ad file.",
         "FILE|COLUMN",
+    ),
+    "recipe": _option(
+        str,
+        "--recipe",
+        MODEL,
+        f"Settings for a kind of data: {', '.join(RECIPES)}, none; other options win over them. "
+        "Default: by what was read.",
+        values=(*RECIPES, NONE),
     ),
     "ranks": _option(str, "--ranks", MODEL, "Components of each layer, as 6,4,2.", "R1,R2,..."),
     "constraint_W": _option(
@@ -170,6 +183,20 @@ FIT_OPTIONS: dict[str, Any] = {
         MODEL,
         "observed: what is missing in some bands or cells is left out, and all else fitted.",
         values=("observed",),
+    ),
+    "hierarchy": _option(
+        str,
+        "--hierarchy",
+        MODEL,
+        "What deeper layers factor: components or codes; default components.",
+        values=("components", "codes"),
+    ),
+    "normalize": _option(
+        str,
+        "--normalize",
+        MODEL,
+        "Components have sum or norm one where the model leaves it open; default sum.",
+        values=("sum", "norm"),
     ),
     "augment": _option(int, "--augment", MODEL, "Sweeps of each layer before the next is added."),
     "allow_negative": Annotated[
@@ -272,7 +299,8 @@ def _classes(source: str | None) -> str | None:
 def _settings(given: Mapping[str, Any]) -> dict[str, Any]:
     """Arguments of `factorize` among a command's options."""
     plain = ("augment", "allow_negative", "max_iter", "tol", "max_time", "inner_iter", "inner_tol")
-    settings = {name: given.get(name) for name in (*plain, "weights", "extrapolate", "device")}
+    named = ("recipe", "hierarchy", "normalize", "weights", "extrapolate", "device")
+    settings = {name: given.get(name) for name in (*plain, *named)}
     settings["ranks"] = rank_list(given.get("ranks"))
     settings["random_state"] = given.get("seed")
     settings["init"] = _all_or_each(given.get("init") or [])

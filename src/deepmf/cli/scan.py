@@ -78,7 +78,7 @@ def scan(
         from deepmf._utils.text_tables import markdown_table, write_csv
         from deepmf.plots.scan import plot_scan
         from deepmf.plots.style import save_figure
-        from deepmf.runs.execute import open_data
+        from deepmf.runs.execute import open_data, recipe_for, settings_line
         from deepmf.runs.folder import check_free, new_folder
         from deepmf.selection.scan import scan as scan_all
 
@@ -94,6 +94,9 @@ def scan(
         if not quiet:
             m, n = opened.X.shape
             say(f"{printable(opened.name)}: {m} features x {n} samples")
+            say(settings_line(settings, opened))
+        recipe = recipe_for(settings, opened)
+        fit["recipe"] = recipe.name if recipe else None
         done = scan_all(
             opened.X,
             grid,

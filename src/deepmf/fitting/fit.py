@@ -31,7 +31,7 @@ from deepmf.fitting.problem import Problem, check_against_data
 from deepmf.fitting.stop_warnings import warn_of
 from deepmf.fitting.sweep import Sweep
 from deepmf.init import Start, StartError
-from deepmf.init.merged import merged
+from deepmf.init.merged import merge, merged
 from deepmf.losses import DataCentric, Loss, Multilayer
 
 
@@ -260,10 +260,7 @@ class _Run:
         now.trials, now.at = [], 0
         if self.problem.over_codes or self.flat:
             codes = as_numpy(panels.codes.H).astype(np.float64)
-            if self.flat and len(now.chosen) < len(self.problem.layers):
-                W, rank = best.state.W[-1], self.problem.layers[len(now.chosen)].rank
-                fewer = rank <= W.shape[1]
-                now.merged = merged(W, codes @ codes.T, rank) if fewer else None
+            now.merged = self._merged(best.state.W[-1], codes)
             if self.flat and at.number and self.problem.over_codes:
                 self._append(self._linked_codes(codes), codes)
             elif self.problem.over_codes:
@@ -284,6 +281,17 @@ class _Run:
             if t is not best and t.start < len(self.starts) > 1 and error > 0
         ]
         return Alone(error / self.panels.norm2, best.state.W[-1].copy(), rivals)
+
+    def _merged(self, W: Array, codes: Array) -> Array | None:
+        """A start for the next layer, from components of this one; None if none is asked for."""
+        k, asked = len(self.now.chosen), any(start is merged for start in self.starts)
+        if not (self.flat and asked and k < len(self.problem.layers)):
+            return None
+        if (rank := self.problem.layers[k].rank) > W.shape[1]:
+            return None
+        size = float(np.max(np.abs(W), initial=0.0)) or 1.0  # so that fourth powers do not overflow
+        F = codes / (float(np.max(np.abs(codes), initial=0.0)) or 1.0)
+        return size * merge(W / size, F @ F.T, rank)
 
     def _append(self, Z: Array, H: Array) -> None:
         """Add a layer over codes, in the scale of the codes before it."""
@@ -344,14 +352,13 @@ class _Run:
     def _started(self) -> list[Trial]:
         """A trial for each start that works, those of a checkpoint included."""
         now, at, failure = self.now, self.place, StartError("There is no start to fit from.")
-        starts: list[Start | Given] = [*self.starts]
-        if now.merged is not None and at.number:
-            starts.append(_known(now.merged))
-        for number in range(len(now.trials), len(starts)):
+        for number in range(len(now.trials), len(self.starts)):
             if self.cut and any(now.trials):
                 break
             self._put_away()
-            state, start = at.copy(), starts[number]
+            state, start = at.copy(), self.starts[number]
+            if start is merged and now.merged is not None and at.number:
+                start = _known(now.merged)
             if isinstance(start, Given) and at.number > at.layer:
                 k, scales = at.number, now.state.scales[-1]
                 start = Given([start.W[k] / scales[:, None]], [start.H[k]])

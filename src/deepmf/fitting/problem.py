@@ -142,8 +142,7 @@ def build_problem(
     for rank, W_set, H_set, W_penalty, H_penalty in zip(
         sizes, W_sets, H_sets, W_penalties, H_penalties
     ):
-        on_W = None if W_penalty is None else resolve("regularizer", W_penalty)
-        on_H = None if H_penalty is None else resolve("regularizer", H_penalty)
+        on_W, on_H = _penalty(W_penalty), _penalty(H_penalty)
         set_H = _constraint(H_set, _natural(on_H, scaled=False))
         natural_W = Nonnegative() if set_H.bounded and not over_codes else _natural(on_W, scaled)
         if over_codes and layers and isinstance(set_H, OneParent):
@@ -262,6 +261,11 @@ def per_layer(name: str, given: object, depth: int) -> list[Any]:
 def _constraint(given: object, natural: Constraint) -> Constraint:
     """The named set, or without one the natural one."""
     return natural if given is None else resolve("constraint", given)
+
+
+def _penalty(given: object) -> Regularizer | None:
+    """The named penalty; none for None and "none"."""
+    return None if given is None or given == "none" else resolve("regularizer", given)
 
 
 def _natural(penalty: Regularizer | None, scaled: bool) -> Constraint:

@@ -8,7 +8,18 @@ from typing import Any
 from deepmf import constraints, losses, regularizers, solvers
 from deepmf._utils.messages import SettingError, in_python
 from deepmf.core.parameters import Parametrized
-from deepmf.init import Start, hierarchical, mv_dual, nfindr, nndsvd, random, snpa, vca
+from deepmf.init import (
+    Start,
+    hierarchical,
+    kmeans,
+    merged,
+    mv_dual,
+    nfindr,
+    nndsvd,
+    random,
+    snpa,
+    vca,
+)
 
 MODELS = (losses.LayerCentric, losses.DataCentric, losses.Multilayer, losses.Trigeorgis)
 CONSTRAINTS = (
@@ -36,6 +47,8 @@ STARTS: dict[str, Start] = {
     "mv-dual": mv_dual,
     "hierarchical": hierarchical,
     "nndsvd": nndsvd,
+    "k-means": kmeans,
+    "merged": merged,
     "random": random,
 }
 

@@ -2,6 +2,8 @@
 
 from deepmf.init.base import Start, StartError
 from deepmf.init.hierarchical import hierarchical
+from deepmf.init.kmeans import kmeans
+from deepmf.init.merged import merged
 from deepmf.init.mv_dual import mv_dual
 from deepmf.init.nfindr import nfindr
 from deepmf.init.nndsvd import nndsvd
@@ -13,6 +15,8 @@ __all__ = [
     "Start",
     "StartError",
     "hierarchical",
+    "kmeans",
+    "merged",
     "mv_dual",
     "nfindr",
     "nndsvd",

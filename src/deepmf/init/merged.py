@@ -4,10 +4,21 @@ from __future__ import annotations
 
 import numpy as np
 
+from deepmf._utils.messages import setting
 from deepmf.core.quadratic import Array
+from deepmf.data.panels.base import Panels
+from deepmf.init.base import StartError
 
 
-def merged(W: Array, gram: Array, rank: int) -> Array:
+def merged(panels: Panels, rank: int, rng: np.random.Generator | None = None) -> Array:
+    """Refuse to start a layer that has no layer before it; a fit passes deeper ones to `merge`."""
+    raise StartError(
+        f"Merged components need a layer before that was fitted to the data by itself; give "
+        f"another start too, such as {setting(init=['nndsvd', 'merged'])}."
+    )
+
+
+def merge(W: Array, gram: Array, rank: int) -> Array:
     """Merge columns of W, two at a time, until ``rank`` are left.
 
     With codes F of which ``gram`` is F F', the two that are merged next lose the least of W F::

@@ -16,14 +16,15 @@ from deepmf.data.containers import check_same_features
 from deepmf.data.dataset import Dataset
 from deepmf.data.layout import Layout
 from deepmf.data.on_disk import OnDisk
+from deepmf.data.scaling import scaled
 from deepmf.data.validation import as_matrix
 from deepmf.factorization import Factorization
+from deepmf.fitting.recipes import NONE
 from deepmf.io import Reading, format_of
 from deepmf.metrics import relative_residuals, squared_residuals
 from deepmf.runs.config import Config
 from deepmf.runs.execute import facts, open_data
 from deepmf.runs.run import Run
-from deepmf.runs.scaling import scaled
 from deepmf.runs.store import check_space, load_run, write_samples
 
 _OF_FEATURES = ("wavelengths", "bad_bands", "nodata", "features")
@@ -71,7 +72,7 @@ def apply(
     weights = config.fit.get("weights") if weights is None else weights
     began = time.perf_counter()
     reading = _reading(run, config, path, answers or {})
-    data = open_data(Config(path, reading=reading, fit={"weights": weights}))
+    data = open_data(Config(path, reading=reading, fit={"weights": weights, "recipe": NONE}))
     f, m = run.f, len(run.f.W[0])
     _check_bands(data.layout, f.layout, data.X.shape[0], m, path)
     data = _in_order(data, f.layout)
@@ -86,7 +87,8 @@ def apply(
                 f"nonnegative: set them to zero in the file, or code them as they are, as noise, "
                 f"with {setting(allow_negative=True)}."
             )
-    codes = f.encode(data, weights=weights)
+    plain = replace(f, layout=replace(f.layout, scaling=None))  # the data are scaled already
+    codes = plain.encode(data, weights=weights)
     layout = replace(data.layout, spectra_totals=_spectra_totals(f))
     f = replace(f, H=[codes, *f.H[1:]], layout=layout)
     layers = range(1, f.depth + 1)

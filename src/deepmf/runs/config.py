@@ -19,7 +19,7 @@ from deepmf.io import Reading
 from deepmf.io.labels import labels_file
 from deepmf.io.truth import truth_file
 
-_NOT_IN_FILES = ("X", "callbacks", "panel_size")
+_NOT_IN_FILES = ("X", "callbacks", "panel_size", "scale")
 FIT_DEFAULTS = {
     name: None if parameter.default is inspect.Parameter.empty else parameter.default
     for name, parameter in inspect.signature(factorize).parameters.items()
@@ -52,7 +52,7 @@ class Config:
     fixed : str, optional
         File with components that W of layer 1 holds.
     scale : str, optional
-        How samples are scaled before the fit, see `deepmf.runs.scaling`.
+        How samples are scaled before the fit, see `deepmf.data.scaling`.
     reading : Reading
         Answers to what the file leaves open.
     fit : mapping
@@ -152,7 +152,7 @@ class Config:
         )
 
     def arguments(self) -> dict[str, Any]:
-        """Keyword arguments for `factorize`, with names of files' ``none`` made None."""
+        """Keyword arguments for `factorize`."""
         if "ranks" not in self.fit:
             raise ConfigError(f"No ranks are given: say, for example, {setting(ranks=[6, 4, 2])}.")
         for file in self.files:
@@ -161,9 +161,7 @@ class Config:
                     f"The name {file!a} is not text in UTF-8, so that no settings can hold "
                     f"it; rename the file."
                 )
-        return {
-            k: _no_penalty(v) if k.startswith("regularizer") else v for k, v in self.fit.items()
-        }
+        return dict(self.fit)
 
 
 def spec(setting: str, text: str) -> str | dict[str, Any]:
@@ -237,14 +235,8 @@ def _shape(given: Any, file: Path) -> tuple[int, int]:
     raise ConfigError(f"{file}: image must be [rows, cols], got {given!r}.")
 
 
-def _no_penalty(given: Any) -> Any:
-    if isinstance(given, list | tuple):
-        return [_no_penalty(v) for v in given]
-    return None if given == "none" else given
-
-
 def _plain(value: Any) -> Any:
-    """For TOML, which has no null: a layer without a regulariser is ``"none"``."""
+    """For TOML, which has no null: a layer without a regularizer is ``"none"``."""
     if isinstance(value, Mapping):
         return {k: _plain(v) for k, v in value.items() if v is not None}
     if isinstance(value, list | tuple):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.metadata
 import inspect
 import platform
+import re
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -18,15 +19,18 @@ from deepmf._factorize import factorize
 from deepmf._utils.compile_clock import clock
 from deepmf._utils.messages import Message, message_of, setting
 from deepmf.constraints import Fixed
+from deepmf.data.anndata_objects import FORMAT as ANNDATA
 from deepmf.data.dataset import Dataset, Truth
 from deepmf.data.on_disk import as_on_disk
+from deepmf.data.scaling import are_counts, prepared
 from deepmf.datasets import catalogue
 from deepmf.factorization import Factorization
 from deepmf.fitting.checkpoint import Checkpoint
 from deepmf.fitting.control import Callback
 from deepmf.fitting.diagnostics.finding import FindingsWarning
 from deepmf.fitting.interrupt import InterruptedWarning
-from deepmf.fitting.problem import build_problem
+from deepmf.fitting.problem import build_problem, check_ranks
+from deepmf.fitting.recipes import NONE, RECIPES, Recipe, recipe_of, with_recipe
 from deepmf.io import read
 from deepmf.io.labels import read_labels
 from deepmf.io.truth import read_truth
@@ -34,9 +38,23 @@ from deepmf.metrics import relative_residuals
 from deepmf.runs.config import FIT_DEFAULTS, Config, ConfigError
 from deepmf.runs.measures import layer_measures
 from deepmf.runs.run import Run
-from deepmf.runs.scaling import measured, scaled
 
 _OF_PROBLEM = inspect.signature(build_problem).parameters
+_OF_RECIPES = (
+    "model",
+    "constraint_W",
+    "constraint_H",
+    "regularizer_W",
+    "regularizer_H",
+    "hierarchy",
+    "normalize",
+    "init",
+)
+"""Settings that recipes fill in."""
+
+_BARCODE = re.compile(r"[ACGTN]{10,}")
+"""Name of a cell by its sequence."""
+
 _UNLIKE = 100
 """Ratio of the data to known components above which their units seem to differ."""
 
@@ -66,11 +84,9 @@ def open_data(config: Config) -> Dataset:
         )
     if config.labels is not None:
         data = replace(data, labels=read_labels(config.labels, data))
-    if config.scale is None:
-        return data
-    by = measured(data.X, config.scale)
-    layout = replace(data.layout, scaling=by)
-    return replace(data, X=scaled(data.X, config.scale, by), layout=layout)
+    recipe = recipe_for(config, data)
+    X, layout = prepared(data.X, data.layout, config.scale, recipe.counts if recipe else None)
+    return replace(data, X=X, layout=layout)
 
 
 def execute(
@@ -94,6 +110,10 @@ def execute(
     """
     data = open_data(config) if data is None else data
     arguments: dict[str, Any] = {"random_state": 0, **config.arguments(), "checkpoint": None}
+    recipe = recipe_for(config, data)
+    depth = len(check_ranks(arguments["ranks"]))
+    named = {name: arguments.get(name) for name in _OF_RECIPES}
+    arguments |= {**with_recipe(recipe, named, depth), "recipe": NONE}
     notes = list(data.notes)
     began = clock()
     with warnings.catch_warnings(record=True) as caught:
@@ -116,7 +136,7 @@ def execute(
         name=data.name,
         f=f,
         config=resolved(config, f, arguments).to_toml(),
-        facts=facts(config.path, data, seconds),
+        facts={**_chosen(recipe, data), **facts(config.path, data, seconds)},
         truth=truth,
         residual=relative_residuals(data.X, f.W[0], f.H[0]),
         notes=notes,
@@ -163,6 +183,45 @@ def _typical_size(X: Any) -> float:
     else:
         columns = np.asarray(as_on_disk(X)[:, some])
     return float(np.median(np.sqrt(np.nansum(np.square(columns, dtype=np.float64), axis=0))))
+
+
+def recipe_for(config: Config, data: Dataset) -> Recipe | None:
+    """The recipe that the settings name, or else the one for data of this kind."""
+    if "recipe" in config.fit:
+        return recipe_of(config.fit["recipe"])
+    return RECIPES.get(kind_of_data(data))
+
+
+def kind_of_data(data: Dataset) -> str:
+    """The recipe for data like these, by what was read; empty where none is known."""
+    layout = data.layout
+    scaling = "" if layout.scaling is None else layout.scaling.how
+    if layout.kind == "scene":
+        return "scene"
+    if layout.kind == "pictures":
+        return "images"
+    barcodes = layout.samples is not None and bool(_BARCODE.match(str(layout.samples[0])))
+    if layout.source.format == ANNDATA or barcodes or scaling == "log":
+        return "cells"
+    words = sparse.issparse(data.X) and (are_counts(data.X) or scaling.endswith("tfidf"))
+    return "topics" if words else ""
+
+
+def settings_line(config: Config, data: Dataset) -> str:
+    """One line on the recipe and the scaling of a fit."""
+    recipe, by = recipe_for(config, data), data.layout.scaling
+    scale = f" Samples are scaled by {by.how}." if by else ""
+    if recipe is None:
+        return f"No recipe; {', '.join(RECIPES)} are for such data.{scale}"
+    way = "" if "recipe" in config.fit else f" ({setting(recipe=NONE)} for plain defaults)"
+    return f"Recipe {recipe.name}, for {recipe.data}{way}.{scale}"
+
+
+def _chosen(recipe: Recipe | None, data: Dataset) -> dict[str, str]:
+    """The recipe and the scaling as facts of a run."""
+    by = data.layout.scaling
+    named = {"recipe": recipe.name if recipe else "", "scale": by.how if by else ""}
+    return {name: value for name, value in named.items() if value}
 
 
 def truth_by_layer(data: Dataset, ranks: Sequence[int]) -> dict[int, Truth]:

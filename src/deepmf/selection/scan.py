@@ -16,7 +16,10 @@ from deepmf._utils.processes import Progress, in_parallel
 from deepmf.core.parameters import check_integer
 from deepmf.core.quadratic import Array
 from deepmf.data.containers import as_columns
+from deepmf.data.layout import Layout
+from deepmf.data.scaling import check_scaling, prepared
 from deepmf.fitting.problem import check_ranks
+from deepmf.fitting.recipes import NONE, recipe_of
 from deepmf.init import StartError
 from deepmf.metrics import match, mrsa
 from deepmf.selection.halves import Halves, halves
@@ -154,6 +157,10 @@ def scan(
             f"scan does not use a device, got {settings['device']!r}; leave out "
             f"{setting('device')}."
         )
+    recipe, how = recipe_of(settings.get("recipe")), settings.pop("scale", None)
+    check_scaling(how)
+    columns, _ = prepared(columns, Layout(), how, recipe.counts if recipe else None)
+    settings["scale"] = NONE
     data = halves(columns, random_state)
     if (data.X < 0).sum() > 0:  # refused by their place in X, not in a half of it
         _try(columns, data.weights, grid[0], settings)

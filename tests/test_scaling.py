@@ -6,7 +6,7 @@ from scipy import sparse
 from sklearn.feature_extraction.text import TfidfTransformer
 from sklearn.preprocessing import normalize
 
-from deepmf.runs.scaling import scaled
+from deepmf.data.scaling import scaled
 
 COUNTS = np.random.default_rng(0).poisson(0.7, (30, 12)).astype(float)
 COUNTS[:, 3] = 0

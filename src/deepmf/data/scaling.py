@@ -1,7 +1,8 @@
-"""Counts made comparable before a fit."""
+"""Samples made comparable before a fit."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,15 +10,54 @@ from scipy import sparse
 
 from deepmf._utils.messages import SettingError, setting
 from deepmf.core.quadratic import Array
+from deepmf.data.layout import Layout
 from deepmf.data.on_disk import OnDisk
 from deepmf.data.provenance import Scaling
 
 SCALES = {
     "tfidf": "words by documents: x_ij log((1 + n) / (1 + n_i)) + x_ij, then columns of norm 1",
+    "sublinear-tfidf": "likewise with 1 + log x_ij in the place of x_ij",
     "log": "genes by cells: columns brought to the median total, then log(1 + x)",
     "unit": "columns of norm 1",
 }
 """Ways to scale X (features x samples), with what they compute; n_i counts samples with word i."""
+
+
+_LOOKED_AT = 1 << 20
+"""Entries that show whether data are counts."""
+
+
+def prepared(
+    X: Any, layout: Layout, how: str | None, of_counts: str | None = None
+) -> tuple[Any, Layout]:
+    """X scaled, and a layout that says by what.
+
+    Parameters
+    ----------
+    X : matrix, features x samples
+    layout : Layout
+        Of X.
+    how : str, optional
+        One of `SCALES`, or "none".
+    of_counts : str, optional
+        The way for raw counts where ``how`` is None.
+    """
+    if how is None and of_counts is not None and are_counts(X):
+        how = of_counts
+    if how is None or how == "none":
+        return X, layout
+    by = measured(X, how)
+    return scaled(X, how, by), replace(layout, scaling=by)
+
+
+def are_counts(X: Any) -> bool:
+    """Whether a matrix in memory holds whole numbers from 0 on, some above 1."""
+    if not (sparse.issparse(X) or isinstance(X, np.ndarray)):
+        return False
+    some = X.data[:_LOOKED_AT] if sparse.issparse(X) else X[:, : max(1, _LOOKED_AT // len(X))]
+    if some.dtype.kind not in "iuf" or not some.size:
+        return False
+    return bool(some.min() >= 0 and some.max() > 1 and np.array_equal(some, np.floor(some)))
 
 
 def scaled(X: Any, how: str | None, by: Scaling | None = None) -> Any:
@@ -36,10 +76,12 @@ def scaled(X: Any, how: str | None, by: Scaling | None = None) -> Any:
     X, thin = _counts(X, how), sparse.issparse(X)
     by = measured(X, how) if by is None else by
     X = X.astype(np.result_type(X.dtype, np.float32), copy=False)
+    if how == "sublinear-tfidf":
+        X = _sublinear(X)
     if how == "log":
         X = _times(X, columns=by.median_total / _nonzero(_sums(X)))
         return X.log1p() if thin else np.log1p(X)
-    if how == "tfidf":
+    if how.endswith("tfidf"):
         X = _times(X, rows=np.asarray(by.row_weights))
     squares = X.multiply(X) if thin else np.square(X)
     return _times(X, columns=1 / np.sqrt(_nonzero(_sums(squares))))
@@ -49,21 +91,26 @@ def measured(X: Any, how: str | None) -> Scaling:
     """The statistics of all samples together that a way of scaling needs."""
     if how == "log":
         totals = _sums(_counts(X, how))
-        return Scaling(float(np.median(totals[totals > 0])) if np.any(totals > 0) else 1.0)
-    if how == "tfidf":
+        middle = float(np.median(totals[totals > 0])) if np.any(totals > 0) else 1.0
+        return Scaling(how, median_total=middle)
+    if how is not None and how.endswith("tfidf"):
         X, thin = _counts(X, how), sparse.issparse(X)
         there = X != 0 if thin else (X != 0) & ~np.isnan(X)
         present = np.asarray(there.sum(axis=1)).ravel()
         weights = np.log((1 + X.shape[1]) / (1 + present)) + 1
-        return Scaling(row_weights=tuple(weights.tolist()))
-    return Scaling()
+        return Scaling(how, row_weights=tuple(weights.tolist()))
+    return Scaling("" if how is None else how)
 
 
 def _counts(X: Any, how: str) -> Any:
     """X in memory, if it can be scaled so."""
     X = np.asarray(X) if isinstance(X, OnDisk) else X
-    if how not in SCALES:
-        raise SettingError(f"{setting('scale')} must be one of {', '.join(SCALES)}, got {how!r}.")
+    check_scaling(how)
+    if not (sparse.issparse(X) or isinstance(X, np.ndarray)):
+        raise SettingError(
+            f"{setting(scale=how)} is for arrays and sparse matrices in memory, got a "
+            f"{type(X).__name__}; scale the data first, or convert them."
+        )
     if how == "unit":
         return X
     thin = sparse.issparse(X)
@@ -74,6 +121,22 @@ def _counts(X: Any, how: str) -> Any:
             f"or scale them otherwise."
         )
     return X
+
+
+def check_scaling(how: object) -> None:
+    """Refuse a way of scaling that there is not."""
+    if how is not None and how != "none" and how not in SCALES:
+        raise SettingError(f"{setting('scale')} must be one of {', '.join(SCALES)}, got {how!r}.")
+
+
+def _sublinear(X: Any) -> Any:
+    """1 + log x of the positive entries."""
+    if sparse.issparse(X):
+        X = X.copy()
+        X.eliminate_zeros()
+        X.data = 1 + np.log(X.data)
+        return X
+    return np.where(X > 0, 1 + np.log(np.where(X > 0, X, 1)), X)
 
 
 def _sums(X: Any) -> Array:

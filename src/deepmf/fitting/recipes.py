@@ -1,0 +1,94 @@
+"""Recipes: settings measured to give good answers for a kind of data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from deepmf._utils.messages import SettingError, setting
+
+NONE = "none"
+"""The name that asks for no recipe, no scaling or no penalty."""
+
+DEFAULTS: dict[str, Any] = {
+    "model": "layer-centric",
+    "hierarchy": "components",
+    "normalize": "sum",
+}
+"""Settings without a recipe; all others are None."""
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """Settings for a kind of data; a setting that is given wins over the recipe's."""
+
+    name: str
+    data: str
+    """The kind of data, in words."""
+    settings: Mapping[str, Any]
+    """Arguments of `factorize`, as plain data."""
+    deeper: Mapping[str, Any]
+    """Arguments for every layer but the first."""
+    counts: str | None = None
+    """Scaling of raw counts."""
+
+    def of_depth(self, depth: int) -> dict[str, Any]:
+        """Arguments of `factorize` for a number of layers."""
+        per_layer = {name: [None, *[value] * (depth - 1)] for name, value in self.deeper.items()}
+        return {**self.settings, **(per_layer if depth > 1 else {})}
+
+
+RECIPES = {
+    recipe.name: recipe
+    for recipe in (
+        Recipe(
+            "scene",
+            "hyperspectral images and other mixtures of a few spectra",
+            {
+                "model": {"name": "layer-centric", "lam": 0.1},
+                "regularizer_W": "min-volume",
+                "init": ["snpa", "hierarchical", "merged"],
+            },
+            {},
+        ),
+        Recipe(
+            "topics",
+            "documents as counts or weights of words",
+            {"model": "data-centric", "normalize": "norm", "init": ["nndsvd", "merged"]},
+            {"constraint_H": "one-parent"},
+            counts="sublinear-tfidf",
+        ),
+        Recipe(
+            "cells",
+            "expression of genes in cells",
+            {"model": {"name": "layer-centric", "lam": 0.1}, "hierarchy": "codes"},
+            {},
+            counts="log",
+        ),
+        Recipe(
+            "images",
+            "pictures of faces, objects or digits",
+            {"model": "data-centric", "normalize": "norm", "init": ["k-means", "merged"]},
+            {"constraint_H": "one-parent"},
+        ),
+    )
+}
+
+
+def recipe_of(name: object) -> Recipe | None:
+    """The recipe of a name; None where none is asked for."""
+    if name is None or name == NONE:
+        return None
+    if isinstance(name, str) and name in RECIPES:
+        return RECIPES[name]
+    raise SettingError(
+        f"{setting('recipe')} must be one of {', '.join(map(repr, RECIPES))} or {NONE!r}, "
+        f"got {name!r}."
+    )
+
+
+def with_recipe(recipe: Recipe | None, given: Mapping[str, Any], depth: int) -> dict[str, Any]:
+    """Settings, with the recipe's or else the default in the place of those that are None."""
+    fallback = {**DEFAULTS, **({} if recipe is None else recipe.of_depth(depth))}
+    return {k: fallback.get(k) if value is None else value for k, value in given.items()}

@@ -1,0 +1,51 @@
+"""Centers of clusters by spherical k-means among singular vectors."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from deepmf._utils.messages import setting
+from deepmf.core.quadratic import Array
+from deepmf.data.panels.base import Panels
+from deepmf.init.base import StartError
+
+_RESTARTS = 4
+_LARGEST = 50_000
+"""Samples that are clustered; of more, a random choice."""
+
+
+def kmeans(panels: Panels, rank: int, rng: np.random.Generator) -> Array:
+    """Centers of ``rank`` clusters of the samples, which are compared by their angles.
+
+    Samples are projected onto as many leading left singular vectors U and given norm one; k-means
+    there takes a few restarts. The columns of W are U times the centers, clipped at zero.
+    """
+    if rank > min(panels.shape):
+        raise StartError(
+            f"k-means finds at most min{panels.shape} = {min(panels.shape)} clusters, but rank "
+            f"{rank} was asked for. Lower the rank or use {setting(init='random')}."
+        )
+    from sklearn.cluster import KMeans  # late: it loads slowly
+    from threadpoolctl import threadpool_limits
+
+    n = panels.shape[1]
+    U, _ = panels.leading(rank)
+    Z = panels.dot(U) if n <= _LARGEST else panels.dot(U, _some(n, rng))
+    norms = np.linalg.norm(Z, axis=0)
+    Z = Z[:, norms > 0] / norms[norms > 0]
+    if Z.shape[1] < rank:
+        raise StartError(
+            f"k-means found only {Z.shape[1]} samples other than zero where rank {rank} was asked "
+            f"for. Lower the rank."
+        )
+    seed = int(rng.integers(2**31))
+    with threadpool_limits(1):  # sums of several threads would differ in their last bits
+        found = KMeans(rank, n_init=_RESTARTS, random_state=seed).fit(Z.T)
+    W = np.maximum(U @ found.cluster_centers_.T, 0)
+    typical = np.sqrt(panels.norm2 / n)
+    sizes = np.linalg.norm(W, axis=0)
+    return typical * W / np.where(sizes > 0, sizes, 1)
+
+
+def _some(n: int, rng: np.random.Generator) -> np.ndarray:
+    return np.sort(rng.choice(n, _LARGEST, replace=False))

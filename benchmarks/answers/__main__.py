@@ -21,7 +21,7 @@ import numpy as np
 
 from .. import machine
 from . import report, rules
-from .methods import METHODS, OF_SCENES, Layer, nmf, recipe
+from .methods import METHODS, OF_SCENES, Layer, nmf
 from .report import Cell, Entry
 from .score import best_nmi, score
 from .sets import QUICK, SETS, Answers

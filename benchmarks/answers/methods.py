@@ -39,14 +39,6 @@ def default(data: Answers, seed: int) -> list[Layer]:
     return _deep(data, seed, allow_negative=True)
 
 
-def flat(data: Answers, seed: int, **more: Any) -> list[Layer]:
-    """deepmf with the recipe, each rank by a flat fit of its own."""
-    return [
-        _deep(data, seed, [r], recipe=data.recipe, **more)[0]
-        for r in dict.fromkeys(data.ranks)
-    ]
-
-
 def nmf(data: Answers, seed: int) -> list[Layer]:
     """scikit-learn NMF, squared error, NNDSVD, each rank by itself."""
     return [_nmf(data.X, r, seed) for r in data.ranks]

@@ -9,10 +9,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from deepmf import LayerCentric, MinVolume
+from deepmf import DataCentric, LayerCentric, MinVolume
 from deepmf.fitting.recipes import RECIPES
+from deepmf.fitting.registry import resolve
 
-from .methods import flat, recipe
+from .methods import recipe
 from .score import score
 from .sets import SETS, Answers
 
@@ -51,12 +52,14 @@ def check(name: str, seeds: int) -> list[Check]:
 
 def _weights(data: Answers) -> Iterator[tuple[str, dict[str, Any]]]:
     """The weights of a recipe, one after the other times 1/3 and 3."""
-    settings = RECIPES[data.recipe].settings
-    model, penalty = settings.get("model"), settings.get("regularizer_W")
+    settings = RECIPES[data.recipe].of_depth(len(data.ranks))
+    model, penalty = resolve("model", settings["model"]), settings.get("regularizer_W")
     for factor in STEPS:
-        if isinstance(model, LayerCentric) and len(data.ranks) > 1:
+        if len(data.ranks) > 1 and isinstance(model, LayerCentric):
             yield f"lam x {factor:.2g}", {"model": LayerCentric(factor * model.lam)}
-        if isinstance(penalty, MinVolume):
+        elif len(data.ranks) > 1:
+            yield f"mu x {factor:.2g}", {"model": DataCentric(factor)}
+        if penalty is not None:
             yield f"min-volume x {factor:.2g}", {"regularizer_W": MinVolume(factor)}
 
 
@@ -75,11 +78,12 @@ def _scores(data: Answers, seed: int, **settings: Any) -> list[float]:
 
 
 def cost(data: Answers) -> float:
-    """Time of the recipe's fit over that of a flat fit of its first rank, medians."""
+    """Time of the recipe's fit over that of its fit of the first rank alone, medians."""
     from .__main__ import timed
 
     first = replace(data, ranks=[data.ranks[0]])
-    plain = {"init": "nndsvd", "tol": 1e-4, "regularizer_W": None}
-    pairs = [(timed(recipe, data, 0)[1], timed(flat, first, 0)[1]) for _ in range(REPETITIONS)]
-    del plain
+    pairs = [
+        (timed(recipe, data, 0)[1], timed(recipe, first, 0, tol=1e-4)[1])
+        for _ in range(REPETITIONS)
+    ]
     return median(deep for deep, _ in pairs) / median(one for _, one in pairs)

@@ -49,13 +49,13 @@ def factorize(
     augment: int | None = None,
     solver: object = "fpgm",
     max_iter: int = 500,
-    tol: float = 1e-4,
+    tol: float | None = None,
     max_time: float | None = None,
     inner_iter: int = 10,
     inner_tol: float = 0.01,
     extrapolate: bool = True,
     random_state: Any = None,
-    allow_negative: bool = False,
+    allow_negative: bool | None = None,
     callbacks: Callback | Sequence[Callback] | None = None,
     panel_size: int | None = None,
     device: Any = None,
@@ -123,9 +123,9 @@ def factorize(
         What each layer factors of the one before: its components, ``W_{l-1} ~ W_l H_l``, so that
         those with similar features join, or its codes, ``H_{l-1} ~ W_l H_l``, so that those that
         occur together join.
-    normalize : {"sum", "norm"}, default "sum"
-        Size of a component that is one in the result, where the model leaves scales open: the sum
-        of its entries, so that codes are shares of mass, or its norm.
+    normalize : {"sum", "norm", "codes"}, default "sum"
+        What is one in the result, where the model leaves scales open: the sum of a component's
+        entries, so that codes are shares of mass; its norm; or the mean square of its codes.
     init : None, str, function, a list of these, or (Ws, Hs)
         Where to start. ``"nndsvd"``: from singular vectors; ``"snpa"``: from extreme samples,
         where some are nearly pure; ``"vca"`` and ``"nfindr"``: likewise; ``"mv-dual"``: from a
@@ -260,7 +260,8 @@ class Plan:
         solver: object,
         callbacks: Callback | Sequence[Callback] | None,
         random_state: Any,
-        allow_negative: bool,
+        allow_negative: bool | None,
+        tol: float | None,
         checkpoint: Checkpoint | str | os.PathLike[str] | None,
         panel_size: int | None = None,
         **control: Any,
@@ -277,9 +278,11 @@ class Plan:
             "hierarchy": hierarchy,
             "normalize": normalize,
             "init": init,
+            "tol": tol,
+            "allow_negative": allow_negative,
         }
         settings = with_recipe(chosen, given, len(check_ranks(ranks)))
-        init = settings.pop("init")
+        init, tol, negative = (settings.pop(name) for name in ("init", "tol", "allow_negative"))
         problem = build_problem(ranks, solver=solver, **settings)
         if panel_size is not None:
             check_integer(setting("panel_size"), panel_size, 1)
@@ -288,12 +291,12 @@ class Plan:
             scale=scale,
             scale_of_counts=None if chosen is None else chosen.counts,
             control=Control(
-                callbacks=(callbacks,) if callable(callbacks) else callbacks, **control
+                tol=tol, callbacks=(callbacks,) if callable(callbacks) else callbacks, **control
             ),
             starts=_starts(init, problem),
             random_state=random_state,
             rng=generator(random_state),
-            allow_negative=allow_negative,
+            allow_negative=bool(negative),
             panel_size=panel_size,
             checkpoint=Checkpoint.of(checkpoint),
         )

@@ -42,7 +42,7 @@ from deepmf.factorization import Factorization, layer_number
 from deepmf.fitting.checkpoint import Checkpoint
 from deepmf.fitting.control import Callback
 from deepmf.fitting.history import History
-from deepmf.fitting.recipes import DEFAULTS
+from deepmf.fitting.recipes import DEFAULTS, RECIPES
 from deepmf.fitting.registry import SETTINGS, resolve
 
 _MATRIX: dict[str, Any] = {
@@ -114,9 +114,9 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         What each layer factors of the one before: its components, ``W_{l-1} ~ W_l H_l``, so that
         those with similar features join, or its codes, ``H_{l-1} ~ W_l H_l``, so that those that
         occur together join.
-    normalize : {"sum", "norm"}, default "sum"
-        Size of a component that is one in the result, where the model leaves scales open: the sum
-        of its entries, so that codes are shares of mass, or its norm.
+    normalize : {"sum", "norm", "codes"}, default "sum"
+        What is one in the result, where the model leaves scales open: the sum of a component's
+        entries, so that codes are shares of mass; its norm; or the mean square of its codes.
     init : None, str, function, a list of these, or (Ws, Hs)
         Where to start. ``"nndsvd"``: from singular vectors; ``"snpa"``: from extreme samples,
         where some are nearly pure; ``"vca"`` and ``"nfindr"``: likewise; ``"mv-dual"``: from a
@@ -211,13 +211,13 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         augment: int | None = None,
         solver: object = "fpgm",
         max_iter: int = 500,
-        tol: float = 1e-4,
+        tol: float | None = None,
         max_time: float | None = None,
         inner_iter: int = 10,
         inner_tol: float = 0.01,
         extrapolate: bool = True,
         layer: int = -1,
-        allow_negative: bool = False,
+        allow_negative: bool | None = None,
         random_state: Any = None,
         callbacks: Callback | Sequence[Callback] | None = None,
         device: Any = None,
@@ -317,6 +317,7 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         if kind == "anndata":
             self.feature_names_in_ = np.asarray(f.layout.features, dtype=object)
         self._fitted_kind: Kind = kind
+        self._allow_negative = plan.allow_negative
         self._fitted_norm = M.stats.norm2**0.5
         self.factorization_: Factorization = f
         self.history_: History = f.history
@@ -367,7 +368,7 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         weights = self._weights(weights)
         data = as_dataset(X, weights=weights)
         M: Any = self._matrix(X, data, weights, self.device)[0]
-        if self.factorization_.problem.nonnegative and not self.allow_negative:
+        if self.factorization_.problem.nonnegative and not self._allow_negative:
             M = M.by_columns(_nonnegative) if M.lazy else _nonnegative(M)
         codes = self.factorization_.encode(M, number, self.device).T
         codes = np.ascontiguousarray(codes) if isinstance(codes, np.ndarray) else codes
@@ -621,7 +622,10 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             sets = [resolve("constraint", given) for given in firsts if given is not None]
         except ValueError:  # fit will say what is wrong with it
             return False
-        return bool(self.allow_negative) or not all(s.nonnegative for s in sets)
+        allowed = self.allow_negative
+        if allowed is None and self.recipe in RECIPES:
+            allowed = RECIPES[self.recipe].settings.get("allow_negative")
+        return bool(allowed) or not all(s.nonnegative for s in sets)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

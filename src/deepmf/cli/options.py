@@ -195,8 +195,9 @@ FIT_OPTIONS: dict[str, Any] = {
         str,
         "--normalize",
         MODEL,
-        "Components have sum or norm one where the model leaves it open; default sum.",
-        values=("sum", "norm"),
+        "Size that is one where the model leaves it open: sum or norm of components, or codes; "
+        "default sum.",
+        values=("sum", "norm", "codes"),
     ),
     "augment": _option(int, "--augment", MODEL, "Sweeps of each layer before the next is added."),
     "allow_negative": Annotated[

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from numbers import Integral
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -27,6 +27,8 @@ from deepmf.fitting.registry import resolve
 from deepmf.losses import Loss
 from deepmf.regularizers import Regularizer
 from deepmf.solvers import Solver
+
+Normalize = Literal["sum", "norm", "codes"]
 
 
 @dataclass(frozen=True)
@@ -55,8 +57,8 @@ class Problem:
     solver: Solver
     hierarchy: Literal["components", "codes"] = "components"
     """Direction of depth: layer l factors W_{l-1} or H_{l-1}."""
-    normalize: Literal["sum", "norm"] = "sum"
-    """Size of a component that is one where the model leaves scales open."""
+    normalize: Normalize = "sum"
+    """Size of a component, or of its codes, that is one where the model leaves scales open."""
 
     @property
     def ranks(self) -> list[int]:
@@ -191,12 +193,12 @@ def check_hierarchy(given: Any) -> Literal["components", "codes"]:
     return given
 
 
-def check_normalize(given: Any) -> Literal["sum", "norm"]:
-    """``"sum"`` or ``"norm"``."""
-    if given not in ("sum", "norm"):
+def check_normalize(given: Any) -> Normalize:
+    """``"sum"``, ``"norm"`` or ``"codes"``."""
+    if given not in get_args(Normalize):
         raise SettingError(
-            f"{setting('normalize')} must be 'sum' (components that sum to one) or 'norm' "
-            f"(components of norm one), got {given!r}."
+            f"{setting('normalize')} must be 'sum' (components that sum to one), 'norm' "
+            f"(components of norm one) or 'codes' (codes whose mean square is one), got {given!r}."
         )
     return given
 

@@ -15,6 +15,8 @@ DEFAULTS: dict[str, Any] = {
     "model": "layer-centric",
     "hierarchy": "components",
     "normalize": "sum",
+    "tol": 1e-4,
+    "allow_negative": False,
 }
 """Settings without a recipe; all others are None."""
 
@@ -48,29 +50,39 @@ RECIPES = {
             {
                 "model": {"name": "layer-centric", "lam": 0.1},
                 "regularizer_W": "min-volume",
-                "init": ["snpa", "hierarchical", "merged"],
+                "init": ["snpa", "hierarchical"],
+                "allow_negative": True,  # the noise of dark pixels
             },
             {},
         ),
         Recipe(
             "topics",
             "documents as counts or weights of words",
-            {"model": "data-centric", "normalize": "norm", "init": ["nndsvd", "merged"]},
-            {"constraint_H": "one-parent"},
+            {"model": "data-centric", "normalize": "norm", "init": "k-means"},
+            {"constraint_H": {"name": "one-parent", "unit": True}},
             counts="sublinear-tfidf",
         ),
         Recipe(
             "cells",
             "expression of genes in cells",
-            {"model": {"name": "layer-centric", "lam": 0.1}, "hierarchy": "codes"},
+            {
+                "model": {"name": "layer-centric", "lam": 0.03},
+                "hierarchy": "codes",
+                "init": "k-means",
+            },
             {},
             counts="log",
         ),
         Recipe(
             "images",
             "pictures of faces, objects or digits",
-            {"model": "data-centric", "normalize": "norm", "init": ["k-means", "merged"]},
-            {"constraint_H": "one-parent"},
+            {
+                "model": "data-centric",
+                "normalize": "codes",
+                "init": "k-means",
+                "tol": 1e-2,  # centers of clusters, a few sweeps on, group pictures best
+            },
+            {},
         ),
     )
 }

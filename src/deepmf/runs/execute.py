@@ -49,6 +49,8 @@ _OF_RECIPES = (
     "hierarchy",
     "normalize",
     "init",
+    "tol",
+    "allow_negative",
 )
 """Settings that recipes fill in."""
 

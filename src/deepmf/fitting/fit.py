@@ -353,8 +353,8 @@ class _Run:
         """A trial for each start that works, those of a checkpoint included."""
         now, at, failure = self.now, self.place, StartError("There is no start to fit from.")
         for number in range(len(now.trials), len(self.starts)):
-            if self.cut and any(now.trials):
-                break
+            if any(now.trials) and (self.cut or at.problem.overfitted(at.layer, at.panels.shape)):
+                break  # as many components as features fit the data from every start
             self._put_away()
             state, start = at.copy(), self.starts[number]
             if start is merged and now.merged is not None and at.number:

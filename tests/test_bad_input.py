@@ -316,7 +316,7 @@ CONTROL = {
     "max_iter": [-1, 2.0, True, None, "5", np.nan],
     "inner_iter": [0, -1, 1.5, None, True],
     "augment": [-1, 1.5, True, "5"],
-    "tol": [-1, np.nan, "a", None, True, 1j, np.complex128(1), [1]],
+    "tol": [-1, np.nan, "a", True, 1j, np.complex128(1), [1]],
     "inner_tol": [-1, np.nan, "a", None],
     "max_time": [-1, np.nan, "a", 1j],
     "panel_size": [0, -1, 2.5, "a", True, np.nan],

@@ -394,7 +394,7 @@ def test_parameters_of_parts_that_are_given_by_name():
     copy = clone(model).set_params(model__lam=0.5, constraint_W__sparsity=0.7)
     assert copy.model == LayerCentric(0.5)
     assert copy.constraint_W == GroupedSparse(0.7)
-    assert model.model == "layer-centric"
+    assert model.model is None
     copy.set_params(model="data-centric", model__mu=3.0, regularizer_H__relative=False)
     assert copy.model == DataCentric(3.0)
     assert copy.regularizer_H == L1(2, relative=False)

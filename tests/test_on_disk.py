@@ -59,7 +59,8 @@ def test_it_is_known_to_be_on_disk(on_disk):
 @pytest.mark.parametrize("start", STARTS)
 def test_fits_equal_those_in_memory(on_disk, start):
     source, memory = on_disk
-    settings = {"init": start, "max_iter": 5, "tol": 0, "random_state": 0}
+    init = ["random", start] if start == "merged" else start
+    settings = {"init": init, "max_iter": 5, "tol": 0, "random_state": 0}
     a = factorize(memory, [4, 2], **settings)
     b = factorize(source, [4, 2], panel_size=256, **settings)
     tight = 1e-9 if memory.dtype == np.float64 else 1e-3

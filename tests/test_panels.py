@@ -304,13 +304,15 @@ def test_factorization_does_not_depend_on_the_panels(name):
         agree(first, other, 1e-9)
 
 
+@pytest.mark.filterwarnings("ignore:X looks like raw counts")
 @pytest.mark.parametrize("start", STARTS)
 @pytest.mark.parametrize("lanczos", [False, True], ids=["gram", "lanczos"])
 def test_sparse_fits_are_dense_fits_from_every_start(start, lanczos, monkeypatch):
     if lanczos:
         monkeypatch.setattr(svd, "_LARGEST_GRAM", 0)
     X = counts()
-    settings = {"init": start, "max_iter": 5, "tol": 0, "random_state": 0}
+    init = ["random", start] if start == "merged" else start
+    settings = {"init": init, "max_iter": 5, "tol": 0, "random_state": 0}
     dense = factorize(X.toarray(), [4, 2], **settings)
     for kind in (sparse.csr_array, sparse.csc_matrix, sparse.lil_array):
         f = factorize(kind(X), [4, 2], **settings)
@@ -332,6 +334,7 @@ def counts(seed=0):
     return sparse.csc_array(rng.poisson(topics + 0.05))
 
 
+@pytest.mark.filterwarnings("ignore:X looks like raw counts")
 def test_counts_become_floats_and_short_floats_stay():
     X = counts()
     assert X.dtype.kind == "i"
@@ -340,6 +343,7 @@ def test_counts_become_floats_and_short_floats_stay():
     assert factorize(X > 0, [2], max_iter=1, tol=0).W[0].dtype == np.float64
 
 
+@pytest.mark.filterwarnings("ignore:X looks like raw counts")
 def test_entries_listed_twice_out_of_order_or_as_zeros():
     """They count as what they sum to, and the caller's matrix stays as it was."""
     tidy = counts().astype(float)
@@ -404,7 +408,7 @@ def test_the_place_of_a_bad_entry():
             factorize(kind(X), [2])
 
 
-@pytest.mark.parametrize("start", list(reversed(STARTS)))
+@pytest.mark.parametrize("start", [name for name in reversed(STARTS) if name != "merged"])
 def test_memory_goes_with_the_nonzeros(start):
     """Dense, these data would need 8 GB; factors and codes take 2 MB."""
     rng = np.random.default_rng(0)

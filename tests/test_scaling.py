@@ -42,7 +42,7 @@ def test_integers_and_small_floats():
 
 
 def test_unknown():
-    with pytest.raises(ValueError, match="one of tfidf, log, unit, got 'zscore'"):
+    with pytest.raises(ValueError, match="one of tfidf, sublinear-tfidf, log, unit, got 'zscore'"):
         scaled(COUNTS, "zscore")
 
 

@@ -14,6 +14,8 @@ from deepmf.data.on_disk import OnDisk
 from deepmf.selection.halves import PARTS, Halves, completion_errors, halves
 from deepmf.selection.scan import _fit, _Task
 
+pytestmark = pytest.mark.filterwarnings("ignore:X looks like raw counts")
+
 
 def counts(rank, shape=(120, 240), mean=0.18, seed=1):
     """Poisson counts of sparse topics; about one entry in ten is not zero."""

@@ -55,7 +55,7 @@ def factorize(
     inner_tol: float = 0.01,
     extrapolate: bool = True,
     random_state: Any = None,
-    allow_negative: bool | None = None,
+    allow_negative: bool = False,
     callbacks: Callback | Sequence[Callback] | None = None,
     panel_size: int | None = None,
     device: Any = None,
@@ -260,7 +260,7 @@ class Plan:
         solver: object,
         callbacks: Callback | Sequence[Callback] | None,
         random_state: Any,
-        allow_negative: bool | None,
+        allow_negative: bool,
         tol: float | None,
         checkpoint: Checkpoint | str | os.PathLike[str] | None,
         panel_size: int | None = None,
@@ -279,10 +279,9 @@ class Plan:
             "normalize": normalize,
             "init": init,
             "tol": tol,
-            "allow_negative": allow_negative,
         }
         settings = with_recipe(chosen, given, len(check_ranks(ranks)))
-        init, tol, negative = (settings.pop(name) for name in ("init", "tol", "allow_negative"))
+        init, tol = settings.pop("init"), settings.pop("tol")
         problem = build_problem(ranks, solver=solver, **settings)
         if panel_size is not None:
             check_integer(setting("panel_size"), panel_size, 1)
@@ -296,7 +295,7 @@ class Plan:
             starts=_starts(init, problem),
             random_state=random_state,
             rng=generator(random_state),
-            allow_negative=bool(negative),
+            allow_negative=allow_negative,
             panel_size=panel_size,
             checkpoint=Checkpoint.of(checkpoint),
         )

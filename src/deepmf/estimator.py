@@ -42,7 +42,7 @@ from deepmf.factorization import Factorization, layer_number
 from deepmf.fitting.checkpoint import Checkpoint
 from deepmf.fitting.control import Callback
 from deepmf.fitting.history import History
-from deepmf.fitting.recipes import DEFAULTS, RECIPES
+from deepmf.fitting.recipes import DEFAULTS
 from deepmf.fitting.registry import SETTINGS, resolve
 
 _MATRIX: dict[str, Any] = {
@@ -217,7 +217,7 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         inner_tol: float = 0.01,
         extrapolate: bool = True,
         layer: int = -1,
-        allow_negative: bool | None = None,
+        allow_negative: bool = False,
         random_state: Any = None,
         callbacks: Callback | Sequence[Callback] | None = None,
         device: Any = None,
@@ -313,11 +313,10 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             say_left_out(X, data)
         M, scaling = self._matrix(X, data, weights, device, plan)
         layout = self._layout_of_table(X) if data is None else data.layout
-        f = run(M, replace(layout, scaling=scaling), plan)
+        f = run(M, layout if scaling is None else replace(layout, scaling=scaling), plan)
         if kind == "anndata":
             self.feature_names_in_ = np.asarray(f.layout.features, dtype=object)
         self._fitted_kind: Kind = kind
-        self._allow_negative = plan.allow_negative
         self._fitted_norm = M.stats.norm2**0.5
         self.factorization_: Factorization = f
         self.history_: History = f.history
@@ -368,7 +367,7 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         weights = self._weights(weights)
         data = as_dataset(X, weights=weights)
         M: Any = self._matrix(X, data, weights, self.device)[0]
-        if self.factorization_.problem.nonnegative and not self._allow_negative:
+        if self.factorization_.problem.nonnegative and not self.allow_negative:
             M = M.by_columns(_nonnegative) if M.lazy else _nonnegative(M)
         codes = self.factorization_.encode(M, number, self.device).T
         codes = np.ascontiguousarray(codes) if isinstance(codes, np.ndarray) else codes
@@ -622,10 +621,7 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             sets = [resolve("constraint", given) for given in firsts if given is not None]
         except ValueError:  # fit will say what is wrong with it
             return False
-        allowed = self.allow_negative
-        if allowed is None and self.recipe in RECIPES:
-            allowed = RECIPES[self.recipe].settings.get("allow_negative")
-        return bool(allowed) or not all(s.nonnegative for s in sets)
+        return bool(self.allow_negative) or not all(s.nonnegative for s in sets)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

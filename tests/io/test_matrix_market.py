@@ -173,6 +173,7 @@ needs_data = pytest.mark.skipif("DEEPMF_DATA" not in os.environ, reason="DEEPMF_
 
 
 @needs_data
+@pytest.mark.filterwarnings("ignore:X looks like raw counts")
 def test_newsgroups(tmp_path):
     """The same counts through SciPy's archive and through Matrix Market, with their words."""
     folder = Path(os.environ["DEEPMF_DATA"]) / "text"

@@ -25,7 +25,7 @@ def test_a_file_says_what_was_set(tmp_path):
     file = tmp_path / "config.toml"
     file.write_text(config.to_toml(), encoding="utf-8")
     assert Config.from_toml(file) == config
-    assert config.arguments()["regularizer_W"] == [None, {"name": "min-volume", "weight": 0.1}]
+    assert config.arguments()["regularizer_W"] == ["none", {"name": "min-volume", "weight": 0.1}]
 
 
 def test_none_is_left_out_and_becomes_a_word_inside_lists():

@@ -27,7 +27,7 @@ from deepmf.cli.options import (
     config_of,
     takes,
 )
-from deepmf.cli.wording import in_options
+from deepmf.cli.wording import as_options, in_options
 
 if TYPE_CHECKING:
     from deepmf.fitting.checkpoint import Checkpoint
@@ -97,7 +97,7 @@ def fit(
         if not quiet:
             m, n = opened.X.shape
             say(f"{printable(opened.name)}: {m} features x {n} samples")
-            say(settings_line(settings, opened))
+            say(as_options(settings_line(settings, opened)))
         total = settings.fit.get("max_iter", 500)
         with (
             sweep_bar(total if isinstance(total, int) else 0, quiet) as watch,

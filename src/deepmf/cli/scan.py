@@ -25,6 +25,7 @@ from deepmf.cli.options import (
     config_of,
     takes,
 )
+from deepmf.cli.wording import as_options
 
 _SHOWN = ("ranks", "error %", "spread %", "agreement", "smallest singular value", "effective rank")
 _LEFT_OUT = ("ranks", "truth", "labels", "fixed", "weights", "device")
@@ -94,7 +95,7 @@ def scan(
         if not quiet:
             m, n = opened.X.shape
             say(f"{printable(opened.name)}: {m} features x {n} samples")
-            say(settings_line(settings, opened))
+            say(as_options(settings_line(settings, opened)))
         recipe = recipe_for(settings, opened)
         fit["recipe"] = recipe.name if recipe else None
         done = scan_all(

@@ -85,17 +85,17 @@ class Scaling:
 
     Attributes
     ----------
-    how : str
-        One of `deepmf.data.scaling.SCALES`; empty in files of older versions.
     median_total : float
         Median of the columns' sums.
     row_weights : tuple of floats
         Factor of each row.
+    how : str
+        One of `deepmf.data.scaling.SCALES`; empty in files of older versions.
     """
 
-    how: str = ""
     median_total: float = 1.0
     row_weights: tuple[float, ...] = ()
+    how: str = ""
 
 
 _PARTS = {

@@ -92,14 +92,14 @@ def measured(X: Any, how: str | None) -> Scaling:
     if how == "log":
         totals = _sums(_counts(X, how))
         middle = float(np.median(totals[totals > 0])) if np.any(totals > 0) else 1.0
-        return Scaling(how, median_total=middle)
+        return Scaling(middle, how=how)
     if how is not None and how.endswith("tfidf"):
         X, thin = _counts(X, how), sparse.issparse(X)
         there = X != 0 if thin else (X != 0) & ~np.isnan(X)
         present = np.asarray(there.sum(axis=1)).ravel()
         weights = np.log((1 + X.shape[1]) / (1 + present)) + 1
-        return Scaling(how, row_weights=tuple(weights.tolist()))
-    return Scaling("" if how is None else how)
+        return Scaling(row_weights=tuple(weights.tolist()), how=how)
+    return Scaling(how=how or "")
 
 
 def _counts(X: Any, how: str) -> Any:

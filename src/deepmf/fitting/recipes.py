@@ -16,7 +16,6 @@ DEFAULTS: dict[str, Any] = {
     "hierarchy": "components",
     "normalize": "sum",
     "tol": 1e-4,
-    "allow_negative": False,
 }
 """Settings without a recipe; all others are None."""
 
@@ -51,7 +50,6 @@ RECIPES = {
                 "model": {"name": "layer-centric", "lam": 0.1},
                 "regularizer_W": "min-volume",
                 "init": ["snpa", "hierarchical"],
-                "allow_negative": True,  # the noise of dark pixels
             },
             {},
         ),
@@ -101,6 +99,11 @@ def recipe_of(name: object) -> Recipe | None:
 
 
 def with_recipe(recipe: Recipe | None, given: Mapping[str, Any], depth: int) -> dict[str, Any]:
-    """Settings, with the recipe's or else the default in the place of those that are None."""
+    """Settings, with the recipe's or else the default in the place of those that are None.
+
+    A recipe's penalty on W is left out where a set for W is given, which it may not suit.
+    """
     fallback = {**DEFAULTS, **({} if recipe is None else recipe.of_depth(depth))}
+    if given.get("constraint_W") is not None:
+        fallback.pop("regularizer_W", None)
     return {k: fallback.get(k) if value is None else value for k, value in given.items()}

@@ -88,10 +88,11 @@ def apply(
                 f"with {setting(allow_negative=True)}."
             )
     plain = replace(f, layout=replace(f.layout, scaling=None))  # the data are scaled already
-    codes = plain.encode(data, weights=weights)
-    layout = replace(data.layout, spectra_totals=_spectra_totals(f))
-    f = replace(f, H=[codes, *f.H[1:]], layout=layout)
     layers = range(1, f.depth + 1)
+    own = layers if f.over_codes else [1]
+    codes = [plain.encode(data, layer, weights=weights) for layer in own]
+    layout = replace(data.layout, spectra_totals=_spectra_totals(f))
+    f = replace(f, H=[*codes, *f.H[len(codes) :]], layout=layout)
     squares = [squared_residuals(data.X, f.basis(layer), f.codes(layer)) for layer in layers]
     done = replace(
         run,

@@ -50,7 +50,6 @@ _OF_RECIPES = (
     "normalize",
     "init",
     "tol",
-    "allow_negative",
 )
 """Settings that recipes fill in."""
 
@@ -215,8 +214,8 @@ def settings_line(config: Config, data: Dataset) -> str:
     scale = f" Samples are scaled by {by.how}." if by else ""
     if recipe is None:
         return f"No recipe; {', '.join(RECIPES)} are for such data.{scale}"
-    way = "" if "recipe" in config.fit else f" ({setting(recipe=NONE)} for plain defaults)"
-    return f"Recipe {recipe.name}, for {recipe.data}{way}.{scale}"
+    way = "" if "recipe" in config.fit else f"; {setting(recipe=NONE)} turns it off"
+    return Message(f"Recipe {recipe.name}, for {recipe.data}{way}.{scale}")
 
 
 def _chosen(recipe: Recipe | None, data: Dataset) -> dict[str, str]:

@@ -160,7 +160,8 @@ def scan(
     recipe, how = recipe_of(settings.get("recipe")), settings.pop("scale", None)
     check_scaling(how)
     columns, _ = prepared(columns, Layout(), how, recipe.counts if recipe else None)
-    settings["scale"] = NONE
+    if recipe is not None:
+        settings["scale"] = NONE
     data = halves(columns, random_state)
     if (data.X < 0).sum() > 0:  # refused by their place in X, not in a half of it
         _try(columns, data.weights, grid[0], settings)

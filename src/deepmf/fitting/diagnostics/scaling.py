@@ -13,7 +13,7 @@ from deepmf.data.panels import Panels
 from deepmf.fitting.diagnostics.finding import Finding
 from deepmf.fitting.problem import Problem
 
-_SAMPLES, _ENTRIES = 32, 1 << 20
+_SAMPLES, _ENTRIES = 32, 1 << 17
 """First columns of X that are looked at, and about how many entries: neighbors are read together,
 and a lazy matrix computes one block of them."""
 

@@ -7,13 +7,14 @@
 # make test-minimal   core tests with the oldest versions that pyproject.toml allows
 # make test-minimal-extras   tests of the extras (files, figures, commands, clusters) with their oldest versions
 # make dist   build the wheel and the source archive, byte-for-byte reproducible
+# make answers  score the answers of deepmf and of other methods against truth
 # make bench  compare deepmf with other libraries, about ten minutes (make bench BENCH=--quick to try it)
 
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 
-.PHONY: setup demo test lint docs fuzz soak test-minimal test-minimal-extras dist bench uncache clean
+.PHONY: setup demo test lint docs fuzz soak test-minimal test-minimal-extras dist bench answers uncache clean
 
 setup: $(VENV)/.ready
 
@@ -92,6 +93,11 @@ $(VENV)/.bench: $(VENV)/.ready
 
 bench: $(VENV)/.bench
 	$(BIN)/python -m benchmarks.run $(BENCH)
+
+# Scores deepmf and other methods against truth on every data set in DEEPMF_DATA, about half an hour
+# (make answers ANSWERS=--quick: three sets that need no files, about a minute)
+answers: setup
+	$(BIN)/python -m benchmarks.answers $(ANSWERS)
 
 # Deletes code compiled by Numba, which does not notice changes in other files.
 uncache:

@@ -26,7 +26,8 @@ class Layer(NamedTuple):
     """Components in columns, and the codes of all samples in columns."""
 
     W: Array
-    H: Array
+    H: Any = None
+    """Needed where classes are known."""
 
 
 def recipe(data: Answers, seed: int, **more: Any) -> list[Layer]:
@@ -35,8 +36,8 @@ def recipe(data: Answers, seed: int, **more: Any) -> list[Layer]:
 
 
 def default(data: Answers, seed: int) -> list[Layer]:
-    """deepmf without any setting; negative entries are allowed where there are some."""
-    return _deep(data, seed, allow_negative=True)
+    """deepmf without any setting but the ranks."""
+    return _deep(data, seed)
 
 
 def nmf(data: Answers, seed: int) -> list[Layer]:
@@ -86,7 +87,8 @@ OF_SCENES = ("SNPA + NNLS", "VCA + NNLS")
 def _deep(data: Answers, seed: int, ranks: Any = None, **settings: Any) -> list[Layer]:
     chosen = {"random_state": seed, **data.settings, **settings}
     f = factorize(data.X, data.ranks if ranks is None else ranks, **chosen)
-    return [Layer(f.basis(k), f.codes(k)) for k in range(1, f.depth + 1)]
+    layers = range(1, f.depth + 1)
+    return [Layer(f.basis(k), f.encode(data.X, k) if k in data.labels else None) for k in layers]
 
 
 def _nmf(X: Array, rank: int, seed: int, **options: Any) -> Layer:

@@ -60,7 +60,8 @@ def of_paper(noise: float) -> Callable[[int], Answers]:
 
     def made(seed: int) -> Answers:
         data = synthetic(noise=noise, random_state=seed)
-        return Answers(data.X, [6, 3], "scene", spectra=dict(enumerate(data.W, start=1)))
+        spectra = dict(enumerate(data.W, start=1))
+        return Answers(data.X, [6, 3], "scene", spectra=spectra, settings={"allow_negative": True})
 
     return made
 

@@ -80,7 +80,7 @@ class Factorization:
     """Strength of the penalty on H_1, with which new data are coded."""
     layout: Layout = field(default_factory=Layout)
     scales: list[Array] = field(default_factory=list)
-    """For depth over codes, by what H_1, ..., H_{L-1} are divided before the next layer."""
+    """Divisors of H_1, ..., H_{L-1} before the next layer, for depth over codes."""
     findings: list[Finding] = field(default_factory=list)
 
     @property
@@ -408,7 +408,7 @@ class Factorization:
         Returns
         -------
         Factorization
-            With NumPy's arrays.
+            With NumPy arrays.
         """
         try:
             arrays = load_npz(_with_suffix(path))

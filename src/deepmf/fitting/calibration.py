@@ -45,7 +45,7 @@ class Calibration(NamedTuple):
     weights: Array
     """Weight of each layer's term."""
     penalties: list[dict[str, Attributes]]
-    """For each layer the penalties on "H" and "W"."""
+    """Penalties on "H" and "W" of each layer."""
 
     def penalty(self, problem: Problem, factor: Factor) -> Regularizer | None:
         """The penalty on a factor in absolute terms."""

@@ -133,7 +133,7 @@ class Moment:
     """A start for the next layer, from the components and codes of the one before."""
     alone: list[Alone] = field(default_factory=list)
     layer_codes: list[Array] = field(default_factory=list)
-    """For depth over codes, those of each layer so far."""
+    """Codes of each layer so far, for depth over codes and for layers fitted flat."""
     codes: Any = None
     codes_before: Any = None
     extrapolation: dict[str, Any] | None = None

@@ -368,6 +368,7 @@ def _result(done: Fit, panels: Panels, problem: Problem, layout: Layout) -> Fact
         starts=done.starts,
         weights=done.weights,
         problem=problem,
-        strength=done.strength,
+        strength=done.strengths[0],
+        deeper_strengths=done.strengths[1:],
         layout=layout,
     )

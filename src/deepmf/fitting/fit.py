@@ -39,8 +39,8 @@ class Fit:
 
     state: State
     weights: Array
-    strength: float
-    """Strength of the penalty on H_1."""
+    strengths: list[float]
+    """Strength of the penalty on H_1; for depth over codes, on the codes of every layer."""
     history: History
     stop_reason: str
     starts: list[int]
@@ -135,6 +135,10 @@ class _Run:
             known = now.settled if self.settles else []
             fixed = joint(self.panels, now.state, self.problem, self.problem.loss, now.sizes, known)
             now.joint = Stage(fixed)
+            if now.state.over_codes:
+                codes = as_numpy(self.panels.codes.H).astype(np.float64)
+                value = fixed.penalty_on_codes(self.problem, now.state, codes)
+                now.state.data = now.state.data._replace(penalty=value)
         self._sweep(now.joint, now.state, self.problem.loss, range(depth), self.control.max_iter)
         return self._finished([now.joint])
 
@@ -358,13 +362,23 @@ class _Run:
         return Fit(
             now.state,
             fixed.weights if self.joint else np.ones(now.state.depth),
-            fixed.strength(self.problem, H(0)),
+            self._strengths(main),
             History.of(rows[0]) if self.joint else History.of_stages(rows),
             max(reasons, key=REASONS.index),
             [trial.start for trial in now.chosen],
             now.alone,
             part_sizes(now.state),
         )
+
+    def _strengths(self, main: Sequence[Stage]) -> list[float]:
+        """Strengths of the penalties on codes, with which new data are coded."""
+        fixed, depth = main[0].calibration, self.now.state.depth
+        if not self.now.state.over_codes:
+            return [fixed.strength(self.problem, H(0))]
+        if self.joint:
+            return [fixed.strength(self.problem, H(k)) for k in range(depth)]
+        own = [stage.calibration for stage in main]
+        return [own[k].strength(self.problem.layer(k), H(0)) for k in range(depth)]
 
     def _save(self, ahead: Extrapolation | None) -> None:
         """Write a checkpoint, between two sweeps."""

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
+
+import numpy as np
 
 from deepmf import constraints, losses, regularizers, solvers
 from deepmf._utils.messages import SettingError, in_python
 from deepmf.core.parameters import Parametrized
 from deepmf.init import (
     Start,
+    StartError,
     hierarchical,
     kmeans,
     merged,
@@ -127,8 +131,8 @@ def resolve(kind: str, given: object, custom: Sequence[type[Parametrized]] = ())
 def resolve_start(given: object, signed: bool = False) -> Start:
     """The start meant by a name or a function.
 
-    By default NNDSVD, or random where W may be negative, where entries are missing or weighted,
-    and where the rank exceeds NNDSVD's reach.
+    By default centers of clusters; extreme samples where there are too few clusters; random where
+    W may be negative, and where entries are missing or weighted.
     """
     if given is None:
         return random if signed else _default_start
@@ -147,6 +151,9 @@ def resolve_start(given: object, signed: bool = False) -> Start:
 
 
 def _default_start(panels: Any, rank: int, rng: Any) -> Any:
-    # singular vectors of filled data tend to components that live where little is observed
-    reachable = rank <= min(panels.shape) and not panels.weighted
-    return (nndsvd if reachable else random)(panels, rank, rng)
+    # centers of filled data tend to components that live where little is observed
+    if not panels.weighted:
+        for start in (kmeans, snpa):
+            with suppress(StartError):
+                return start(panels, rank, np.random.default_rng(0))  # whatever the random state
+    return random(panels, rank, rng)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 
 from deepmf._utils.messages import setting
@@ -26,6 +28,7 @@ def kmeans(panels: Panels, rank: int, rng: np.random.Generator) -> Array:
             f"{rank} was asked for. Lower the rank or use {setting(init='random')}."
         )
     from sklearn.cluster import KMeans  # late: it loads slowly
+    from sklearn.exceptions import ConvergenceWarning
     from threadpoolctl import threadpool_limits
 
     n = panels.shape[1]
@@ -39,12 +42,19 @@ def kmeans(panels: Panels, rank: int, rng: np.random.Generator) -> Array:
             f"for. Lower the rank."
         )
     seed = int(rng.integers(2**31))
-    with threadpool_limits(1):  # sums of several threads would differ in their last bits
+    with threadpool_limits(1), warnings.catch_warnings():
+        # one thread: sums of several would differ in their last bits
+        warnings.simplefilter("ignore", ConvergenceWarning)  # too few clusters are counted below
         found = KMeans(rank, n_init=_RESTARTS, random_state=seed).fit(Z.T)
     W = np.maximum(U @ found.cluster_centers_.T, 0)
-    typical = np.sqrt(panels.norm2 / n)
     sizes = np.linalg.norm(W, axis=0)
-    return typical * W / np.where(sizes > 0, sizes, 1)
+    clusters = len(np.unique(found.labels_[sizes[found.labels_] > 0]))
+    if clusters < rank:
+        raise StartError(
+            f"k-means found only {clusters} clusters with a positive center where rank {rank} was "
+            f"asked for. Lower the rank or use {setting(init='random')}."
+        )
+    return np.sqrt(panels.norm2 / n) * W / sizes
 
 
 def _some(n: int, rng: np.random.Generator) -> np.ndarray:

@@ -17,7 +17,7 @@ from deepmf.solvers import FastProjectedGradient
 
 RNG = np.random.default_rng(0)
 X = RNG.random((8, 3)) @ RNG.dirichlet([0.5] * 3, 70).T + 0.05 * RNG.random((8, 70))
-SHORT = {"max_iter": 30, "tol": 0, "random_state": 0}
+SHORT = {"max_iter": 30, "tol": 0, "init": "nndsvd"}
 
 
 class Path(Regularizer):

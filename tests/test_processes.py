@@ -35,6 +35,15 @@ def threads(_):
     return thread_count(), os.environ["OMP_NUM_THREADS"]
 
 
+KEPT = []
+
+
+def keep_memory(x):
+    time.sleep(1.1)  # joblib looks at a process's memory once a second
+    KEPT.append(np.ones(50_000_000))
+    return x
+
+
 def same(A):
     return np.asarray(A).tolist(), A
 
@@ -52,6 +61,11 @@ def test_results_come_in_the_order_of_the_tasks(jobs):
     assert in_parallel(square, range(7), jobs, progress) == expected
     assert seen == [(x, 7) for x in expected]
     assert in_parallel(square, [], jobs) == []
+
+
+def test_processes_that_keep_memory_are_replaced_in_silence():
+    # a warning, here an error, would end joblib's own thread and the call would wait for ever
+    assert in_parallel(keep_memory, range(6), 2) == list(range(6))
 
 
 def test_functions_and_objects_of_a_session_travel():

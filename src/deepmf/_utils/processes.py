@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import threading
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NoReturn, TypeVar
@@ -48,7 +49,11 @@ def in_parallel(
     with _on_interrupt(signal.SIG_IGN):  # inherited by the workers: this process handles Ctrl-C
         results = pool(delayed(_work)(_by_value(work), _by_value(task)) for task in tasks)
     try:
-        return list(show(results, len(tasks)))
+        with warnings.catch_warnings():
+            # joblib replaces a process that has grown by 300 MB, as the first fit makes it, and says
+            # so in a thread of its own, which a warning turned into an error would end for good
+            warnings.filterwarnings("ignore", "A worker stopped", UserWarning)
+            return list(show(results, len(tasks)))
     except BrokenProcessPool:
         raise MemoryError(
             "A process ended before its work was done, most likely for lack of memory; try "

@@ -87,7 +87,17 @@ def settled(panels: Panels, s: State, problem: Problem, k: int) -> Settled:
     alone = _penalties(panels, s, problem, k, "layer", errors)
     same = problem.loss.errors == "layer" or k == 0
     joint = alone if same else _penalties(panels, s, problem, k, "data", errors)
-    return Settled(0.5 * float(errors.layer[k]), alone, joint)
+    error = float(errors.layer[k])
+    if problem.overfitted(k, panels.shape):
+        error = (error * _farthest(panels, s.W[k])) ** 0.5
+    return Settled(0.5 * error, alone, joint)
+
+
+def _farthest(panels: Panels, W: Array) -> float:
+    """sum_j min over k and h of ||x_j - w_k h||^2: the error if samples were not mixed."""
+    norms = np.linalg.norm(W, axis=0)
+    along = panels.dot(W / np.where(norms > 0, norms, 1))
+    return max(panels.norm2 - float(np.sum(np.max(along, axis=0, initial=0.0) ** 2)), 0.0)
 
 
 def alone(depth: int, k: int, penalties: dict[str, Attributes]) -> Calibration:

@@ -30,6 +30,7 @@ from deepmf.fitting.stop_warnings import warn_of
 from deepmf.fitting.sweep import Sweep
 from deepmf.init import Start, StartError
 from deepmf.init.merged import merge, merged
+from deepmf.init.nearby import FARTHER, distance_of_samples
 from deepmf.losses import DataCentric, Loss, Multilayer
 
 
@@ -219,8 +220,10 @@ class _Run:
     def _started(self) -> list[Trial]:
         """A trial for each start that works, those of a checkpoint included."""
         now, at, failure = self.now, self.place, StartError("There is no start to fit from.")
+        overfitted = at.problem.overfitted(at.layer, at.panels.shape)
+        crowded = at.problem.layers[at.layer].rank > at.panels.shape[0]
         for number in range(len(now.trials), len(self.starts)):
-            if any(now.trials) and (self.cut or at.problem.overfitted(at.layer, at.panels.shape)):
+            if any(now.trials) and (self.cut or (overfitted and not crowded)):
                 break  # as many components as features fit the data from every start
             self._put_away()
             state, start = at.copy(), self.starts[number]
@@ -240,7 +243,22 @@ class _Run:
         trials = [trial for trial in now.trials if trial is not None]
         if not trials:
             raise failure
+        if crowded and len(trials) > 1:
+            trials = [self._nearest_to_samples(trials)]
         return trials
+
+    def _nearest_to_samples(self, trials: Sequence[Trial]) -> Trial:
+        """The first trial whose components have samples nearby; the others are dropped.
+
+        With more components than features the data fit from every start, so objectives do not
+        tell which to keep.
+        """
+        now = self.now
+        far = [distance_of_samples(self.place.panels, t.state.W[-1]) for t in trials]
+        chosen = next(t for t, d in zip(trials, far) if d <= FARTHER * min(far))
+        self._hold(chosen)
+        now.trials = [t if t is chosen else None for t in now.trials]
+        return chosen
 
     def _put_away(self) -> None:
         """Keep the codes in the panels with the trial that they belong to."""

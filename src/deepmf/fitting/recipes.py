@@ -47,9 +47,9 @@ RECIPES = {
             "scene",
             "hyperspectral images and other mixtures of a few spectra",
             {
-                "model": {"name": "layer-centric", "lam": 0.1},
+                "model": {"name": "layer-centric", "lam": 0.15},
                 "regularizer_W": "min-volume",
-                "init": ["snpa", "hierarchical"],
+                "init": ["snpa", "k-means", "mv-dual"],
             },
             {},
         ),

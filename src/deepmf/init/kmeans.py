@@ -19,20 +19,16 @@ _LARGEST = 50_000
 def kmeans(panels: Panels, rank: int, rng: np.random.Generator) -> Array:
     """Centers of ``rank`` clusters of the samples, which are compared by their angles.
 
-    Samples are projected onto as many leading left singular vectors U and given norm one; k-means
-    there takes a few restarts. The columns of W are U times the centers, clipped at zero.
+    Samples are projected onto as many leading left singular vectors U, if there are so many, and
+    given norm one; k-means there takes a few restarts. The columns of W are U times the centers,
+    clipped at zero.
     """
-    if rank > min(panels.shape):
-        raise StartError(
-            f"k-means finds at most min{panels.shape} = {min(panels.shape)} clusters, but rank "
-            f"{rank} was asked for. Lower the rank or use {setting(init='random')}."
-        )
     from sklearn.cluster import KMeans  # late: it loads slowly
     from sklearn.exceptions import ConvergenceWarning
     from threadpoolctl import threadpool_limits
 
     n = panels.shape[1]
-    U, _ = panels.leading(rank)
+    U, _ = panels.leading(min(rank, *panels.shape))
     Z = panels.dot(U) if n <= _LARGEST else panels.dot(U, _some(n, rng))
     norms = np.linalg.norm(Z, axis=0)
     Z = Z[:, norms > 0] / norms[norms > 0]

@@ -83,8 +83,8 @@ def link(target: Array, codes: Array, constraint: Constraint) -> Array:
 def link_components(before: Array, W: Array, problem: Problem) -> tuple[Array, Array, Settled]:
     """W_l, ``H = argmin ||W_{l-1} - W_l H||``, and a layer's fit to W_{l-1} without penalties.
 
-    The fit begins at W_l, of which it tells how large an error and which penalties to expect. With
-    as many components as features a fit would leave no error to tell of, and W_l stays as it is.
+    The fit begins at W_l; its error and the penalties measured by it are those to expect of the
+    layer. With as many components as features it would leave no error, and W_l stays as it is.
     Where H has a scale of its own, W_l comes in that of the data, and is given that of W_{l-1}.
     """
     panels, constraint = DensePanels(np.ascontiguousarray(before)), problem.layers[0].constraint_H

@@ -50,7 +50,7 @@ def in_parallel(
         results = pool(delayed(_work)(_by_value(work), _by_value(task)) for task in tasks)
     try:
         with warnings.catch_warnings():
-            # joblib replaces a process that has grown by 300 MB, which the first fit does, and warns
+            # joblib replaces a process that grew by 300 MB, as the first fit makes it, and warns
             # in a thread of its own, which ends for good where warnings are errors
             warnings.filterwarnings("ignore", "A worker stopped", UserWarning)
             return list(show(results, len(tasks)))

@@ -1,4 +1,4 @@
-"""A penalty that ties the columns of H_1 together: a graph of neighbors, as a shift."""
+"""Penalties on H_1 that are shifts, among them one that ties its columns: a graph of neighbors."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from scipy import sparse
 from scipy.linalg import solve_sylvester
 from scipy.optimize import nnls
 
-from deepmf import Quadratic, Regularizer, Unconstrained, factorize
+from deepmf import L1, Quadratic, Regularizer, Ridge, Unconstrained, factorize
 from deepmf.checks import check_regularizer
 from deepmf.data.on_disk import OnDisk
 from deepmf.data.panels import Coding
+from deepmf.data.panels.columns import ColumnPanels
 from deepmf.data.validation import as_matrix
 from deepmf.solvers import FastProjectedGradient
 
@@ -88,6 +89,16 @@ def test_new_samples_are_coded_without_it():
     f = factorize(X, [3], regularizer_H=Path(10), **SHORT)
     expected = np.array([nnls(f.W[0], x)[0] for x in X[:, :5].T]).T
     np.testing.assert_allclose(f.encode(X[:, :5]), expected, atol=1e-6 * expected.max())
+
+
+@pytest.mark.parametrize("penalty", [L1(0.1), Ridge(0.1), Path(10)], ids=repr)
+@kinds
+def test_shifts_stay_in_the_compiled_pass(kind, penalty, monkeypatch):
+    def refused(*arguments):
+        raise AssertionError("the pass over X is not compiled")
+
+    monkeypatch.setattr(ColumnPanels, "_general", refused)
+    factorize(KINDS[kind](X), [3, 2], regularizer_H=[penalty, None], **SHORT)
 
 
 class Bent(Path):

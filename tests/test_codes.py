@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from deepmf import L1, DataCentric, LayerCentric, Ridge, factorize
+from deepmf import L1, DataCentric, Factorization, LayerCentric, Ridge, factorize
 from deepmf.core.state import State
 from deepmf.core.terms import Factor
 from deepmf.data.on_disk import OnDisk
@@ -208,3 +208,63 @@ def test_one_layer_is_the_same_either_way():
     f, g = (factorize(X, [4], hierarchy=h, random_state=0) for h in ("components", "codes"))
     np.testing.assert_array_equal(f.W[0], g.W[0])
     np.testing.assert_array_equal(f.H[0], g.H[0])
+
+
+PENALTIES = [[L1(0.3), None], [None, L1(0.3)], [Ridge(0.3), Ridge(3.0)]]
+
+
+def objective(f, codes):
+    """The objective of two layers over codes, written out."""
+    H_1, H_2 = codes
+    total = 0.5 * np.sum((X - f.W[0] @ H_1) ** 2)
+    if f.problem.loss.errors == "data":
+        total += 0.5 * f.weights[1] * np.sum((X - f.W[0] @ f.W[1] @ H_2) ** 2)
+    else:
+        total += 0.5 * f.weights[1] * np.sum(((H_1 - f.W[1] @ H_2) / f.scales[0][:, None]) ** 2)
+    for H, layer, strength in zip(codes, f.problem.layers, [f.strength, *f.deeper_strengths]):
+        total += strength * layer.regularizer_H.value(H) if layer.regularizer_H else 0.0
+    return total
+
+
+@pytest.mark.parametrize("settings", FITS[:2], ids=str)
+@pytest.mark.parametrize("penalties", PENALTIES, ids=repr)
+@pytest.mark.parametrize("augment", [None, 3])
+def test_each_layer_has_its_own_penalty_on_codes(settings, penalties, augment, tmp_path):
+    """It acts in the fit, and in the codes of new samples, which reach a lower objective."""
+    f = factorize(
+        X,
+        [4, 2],
+        **{**SHORT, "max_iter": 40},
+        **settings,
+        regularizer_H=penalties,
+        constraint_W="simplex",
+        augment=augment,
+    )
+    strengths = [f.strength, *f.deeper_strengths]
+    assert [s > 0 for s in strengths] == [p is not None for p in penalties]
+    reached = f.history.objective[-1]
+    assert objective(f, f.H) == pytest.approx(reached, rel=1e-6)
+    for g in (f, Factorization.load(f.save(tmp_path / "f.npz"))):
+        codes = [g.encode(X, layer) for layer in (1, 2)]
+        assert 0.9 * reached < objective(f, codes) <= reached * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("penalties", [None, *PENALTIES], ids=repr)
+@pytest.mark.parametrize("model", ["layer-centric", "data-centric", "multilayer"])
+def test_samples_of_the_fit_are_coded_as_in_the_fit(model, penalties):
+    f = factorize(
+        X,
+        [4, 2],
+        model=model,
+        hierarchy="codes",
+        regularizer_H=penalties,
+        constraint_W="simplex",
+        tol=1e-8,
+        max_iter=5000,
+        inner_iter=100,
+        inner_tol=1e-6,
+        random_state=0,
+    )
+    for layer in (1, 2):
+        codes = f.codes(layer)
+        np.testing.assert_allclose(f.encode(X, layer), codes, atol=2e-3 * codes.max())

@@ -1,4 +1,4 @@
-"""Your own regularizers: a quadratic penalty and a concave one."""
+"""Your own regularizers: a quadratic penalty, a concave one, and one that ties samples."""
 
 import numpy as np
 
@@ -37,8 +37,26 @@ class LogSum(Regularizer):
         return Quadratic(C=-1 / (self.eps + M))
 
 
+class Neighbors(Regularizer):
+    """1/2 sum_j ||h_j - h_{j-1}||^2 = 1/2 tr(H L H'): codes that change slowly along the samples.
+
+    With lmax(L) <= 4 it lies below 2 ||Z - (H - H L / 4)||^2 + const, a shift.
+    """
+
+    shifts = True
+
+    def value(self, H):
+        return 0.5 * np.sum(np.diff(H, axis=1) ** 2)
+
+    def majorize(self, H):
+        D = np.diff(H, axis=1)
+        HL = np.pad(D, ((0, 0), (1, 0))) - np.pad(D, ((0, 0), (0, 1)))
+        return Quadratic.of(A=4.0, C=4 * H - HL)
+
+
 check_regularizer(Smooth())
 check_regularizer(LogSum())
+check_regularizer(Neighbors())
 
 scene = simulated_scene(rows=32, cols=32)
 settings = {"ranks": [6, 3], "constraint_W": "simplex", "init": "snpa", "tol": 1e-3}
@@ -46,6 +64,7 @@ for name, f in {
     "plain": factorize(scene, **settings),
     "smooth spectra": factorize(scene, **settings, regularizer_W=Smooth(0.1)),
     "sparse codes": factorize(scene, **settings, regularizer_H=[LogSum(0.1), None]),
+    "smooth codes": factorize(scene, **settings, regularizer_H=[Neighbors(0.1), None]),
 }.items():
     rough = np.linalg.norm(np.diff(f.W[0], axis=0)) / np.linalg.norm(f.W[0])
     print(f"{name}: roughness {rough:.3f}, zero codes {np.mean(f.H[0] == 0):.0%}")

@@ -74,8 +74,8 @@ def factorize(
         worked on where it is, and the factors are tensors there. A Dask array is worked on by the
         workers of the `distributed.Client` in use, and ``H[0]`` is one too. Of AnnData, obs are the
         samples, of an xarray cube the pixels with data; their names and coordinates, or the layout
-        of a `Dataset` as `deepmf.io.read` gives it, go on to the result. A DataFrame's columns are
-        samples here, which is said in a warning.
+        of a `Dataset` as `deepmf.io.read` gives it, are kept in the result. Columns of a DataFrame
+        are samples here, which is said in a warning.
     ranks : int or sequence of ints
         r_1, ..., r_L: the number of components of each layer, normally decreasing. One number is
         NMF with a single layer.
@@ -147,8 +147,8 @@ def factorize(
         Largest number of sweeps, each of which updates all factors once (per layer for
         ``"multilayer"``). Reaching it gives a ``ConvergenceWarning``.
     tol : float, default 1e-4
-        Stop when a sweep decreases the objective by less than this fraction of the loss. 0: never,
-        which asks for exactly ``max_iter`` sweeps.
+        Stop when a sweep decreases the objective by less than this fraction of the loss. 0
+        disables the test: exactly ``max_iter`` sweeps are run.
     max_time : float, optional
         Stop after the sweep during which this many seconds have passed.
     inner_iter : int, default 10
@@ -156,8 +156,8 @@ def factorize(
     inner_tol : float, default 0.01
         An update ends earlier once a step is shorter than this fraction of its first.
     extrapolate : bool, default True
-        Begin each sweep ahead of where the last one ended, and take it back where the objective
-        rose: several times fewer sweeps. False: plain sweeps, as in the paper.
+        Extrapolate between sweeps, and undo any sweep that increases the objective: several times
+        fewer sweeps are needed. False: plain sweeps, as in the paper.
     random_state : None, int, Generator or RandomState
         Seed of random starts: an integer makes fits reproducible, ``None`` (default) does not.
     allow_negative : bool, default False
@@ -173,10 +173,11 @@ def factorize(
         ``"cuda"``: work there on X, which is sent once if there is room and else block by block;
         the factors come back in the kind that X is. Default: where X is.
     checkpoint : path or Checkpoint, optional
-        A file that is written every minute (``Checkpoint(path, interval=...)``: so many seconds),
-        and from which the same call goes on if the process was killed or interrupted, or stopped by
-        ``max_time`` or a callback: to the same result, bit for bit on as many threads. It is
-        removed when the fit has ended by itself. Not for Dask arrays. Default: none.
+        Checkpoint file, written every minute (``Checkpoint(path, interval=seconds)`` to change
+        that). The same call resumes from it after the process was killed or interrupted, or
+        stopped by ``max_time`` or a callback, and gives the same result, bit for bit with the same
+        number of threads. The file is removed when the fit has ended by itself. Not for Dask
+        arrays. Default: none.
 
     Returns
     -------
@@ -367,6 +368,7 @@ def _result(done: Fit, panels: Panels, problem: Problem, layout: Layout) -> Fact
         starts=done.starts,
         weights=done.weights,
         problem=problem,
-        strength=done.strength,
+        strength=done.strengths[0],
+        deeper_strengths=done.strengths[1:],
         layout=layout,
     )

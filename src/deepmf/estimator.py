@@ -138,8 +138,8 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         Largest number of sweeps, each of which updates all factors once (per layer for
         ``"multilayer"``). Reaching it gives a ``ConvergenceWarning``.
     tol : float, default 1e-4
-        Stop when a sweep decreases the objective by less than this fraction of the loss. 0: never,
-        which asks for exactly ``max_iter`` sweeps.
+        Stop when a sweep decreases the objective by less than this fraction of the loss. 0
+        disables the test: exactly ``max_iter`` sweeps are run.
     max_time : float, optional
         Stop after the sweep during which this many seconds have passed.
     inner_iter : int, default 10
@@ -147,8 +147,8 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     inner_tol : float, default 0.01
         An update ends earlier once a step is shorter than this fraction of its first.
     extrapolate : bool, default True
-        Begin each sweep ahead of where the last one ended, and take it back where the objective
-        rose: several times fewer sweeps. False: plain sweeps, as in the paper.
+        Extrapolate between sweeps, and undo any sweep that increases the objective: several times
+        fewer sweeps are needed. False: plain sweeps, as in the paper.
     layer : int, default -1
         The layer that `transform` codes in and that `components_`, `score` and
         ``reconstruction_err_`` are of; -1 is the last. `at_layer` gives others after the fit.
@@ -163,8 +163,8 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     device : str or torch.device, optional
         ``"cuda"``: work there, in `fit`, `transform` and `score`. Default: where X is.
     checkpoint : path or Checkpoint, optional
-        A file, written every minute, from which the same `fit` goes on after it was stopped or
-        killed; it is removed when the fit has ended by itself. Default: none.
+        Checkpoint file, written every minute; the same `fit` resumes from it after it was stopped
+        or killed. It is removed when the fit has ended by itself. Default: none.
 
     Attributes
     ----------
@@ -325,7 +325,7 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         return self._show(number)
 
     def fit_transform(self, X: Any, y: object = None, weights: Any = None) -> Any:
-        """The same as ``fit(X, weights=weights).transform(X, weights=weights)``.
+        """``fit(X, weights=weights).transform(X, weights=weights)``.
 
         Parameters
         ----------
@@ -458,7 +458,7 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         return links_as(self._fitted_kind, shares, f.layout, self._names(number), parts)
 
     def at_layer(self, layer: int) -> Self:
-        """The same fit with another layer for its own; nothing is fitted again.
+        """Copy of the estimator that shows another layer of its fit; nothing is fitted again.
 
         Parameters
         ----------
@@ -602,7 +602,7 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         return self.layer_ if layer is None else layer_number(layer, self.factorization_.depth)
 
     def _check_container(self, number: int) -> str:
-        """What set_output asks for; its column names belong to the estimator's own layer."""
+        """The container that set_output asks for, whose column names are of one layer only."""
         own = getattr(self, "_sklearn_output_config", {}).get("transform")
         container = own or get_config()["transform_output"]
         if container != "default" and number != self.layer_:

@@ -33,6 +33,8 @@ from deepmf.fitting.registry import UnknownNameError
 from deepmf.hierarchy.names import feature_names, layer_names, top_rows
 from deepmf.hierarchy.tree import draw_tree
 from deepmf.metrics import links
+from deepmf.regularizers import Regularizer
+from deepmf.regularizers.stacked import Part, Stacked
 from deepmf.unmixing import LayerView
 
 _FORMAT = "deepmf factorization 1"
@@ -80,8 +82,10 @@ class Factorization:
     """Strength of the penalty on H_1, with which new data are coded."""
     layout: Layout = field(default_factory=Layout)
     scales: list[Array] = field(default_factory=list)
-    """For depth over codes, by what H_1, ..., H_{L-1} are divided before the next layer."""
+    """Divisors of H_1, ..., H_{L-1} before the next layer, for depth over codes."""
     findings: list[Finding] = field(default_factory=list)
+    deeper_strengths: list[float] = field(default_factory=list)
+    """Strengths of the penalties on H_2, ..., H_L, for depth over codes."""
 
     @property
     def over_codes(self) -> bool:
@@ -251,8 +255,11 @@ class Factorization:
         codes = replace(self, W=self.W[:1], problem=one[0], scales=[]).encode(X)
         for i in range(1, k + 1):
             scales = self.scales[i - 1][:, None]
-            part = replace(self, W=[as_numpy(self.W[i]) / scales], problem=one[i], scales=[])
-            codes = part.encode(as_numpy(codes) / scales)
+            Z, strength = as_numpy(self.W[i]) / scales, self.deeper_strengths[i - 1]
+            own = one[i].layers[0].constraint_W.scales(Z)  # the fit had Z in its set
+            own = np.ones(Z.shape[1]) if own is None else own
+            part = replace(self, W=[Z / own], problem=one[i], scales=[], strength=strength)
+            codes = part.encode(as_numpy(codes) / scales) / own[:, None]
         return codes
 
     def squared_error(
@@ -318,13 +325,28 @@ class Factorization:
         constraint = self.problem.codes_constraint.inner  # held codes are those of the fit's data
         panels: Panels = data.panels(None if constraint.separable else data.shape[1])
         s, model = self._state(), self._model()
-        penalty = self.problem.layers[0].regularizer_H
-        coding = Coding(
-            model.bases(s), constraint, penalty, self.strength, coupling=model.coupling(s)
-        )
+        penalty, strength = self._penalty(s)
+        coding = Coding(model.bases(s), constraint, penalty, strength, coupling=model.coupling(s))
         with single_blas():
             panels.code(coding, _ENCODE_ITER, _ENCODE_TOL)
         return panels
+
+    def _penalty(self, s: State) -> tuple[Regularizer | None, float]:
+        """The penalty on the codes of new samples, and its strength.
+
+        One that ties the samples of the fit together says nothing about others.
+        """
+        if not self.over_codes:
+            penalty = self.problem.layers[0].regularizer_H
+            known = penalty is not None and penalty.separable
+            return (penalty, self.strength) if known else (None, 0.0)
+        strengths = [self.strength, *self.deeper_strengths]
+        parts = [
+            Part(s.rows(k), strength, layer.regularizer_H)
+            for k, (layer, strength) in enumerate(zip(self.problem.layers, strengths))
+            if layer.regularizer_H is not None
+        ]
+        return (Stacked(parts, sum(self.ranks)), 1.0) if parts else (None, 0.0)
 
     def _state(self) -> State:
         """The small side of the fit."""
@@ -384,6 +406,7 @@ class Factorization:
             "depth": self.depth,
             "stop_reason": self.stop_reason,
             "strength": self.strength,
+            "deeper_strengths": self.deeper_strengths,
             "starts": self.starts,
             "findings": [finding.spec() for finding in self.findings],
             "settings": self.problem.spec(),
@@ -408,7 +431,7 @@ class Factorization:
         Returns
         -------
         Factorization
-            With NumPy's arrays.
+            With NumPy arrays.
         """
         try:
             arrays = load_npz(_with_suffix(path))
@@ -425,7 +448,11 @@ class Factorization:
             strength = float(meta["strength"])
             scales = list(_family(arrays, "scales_").values())
             f = cls(W, H, history, stop_reason, weights, problem, starts, strength, layout, scales)
-            f = replace(f, findings=[Finding.from_spec(spec) for spec in meta.get("findings", [])])
+            f = replace(
+                f,
+                findings=[Finding.from_spec(spec) for spec in meta.get("findings", [])],
+                deeper_strengths=[float(s) for s in meta.get("deeper_strengths", [])],
+            )
             _check_parts(f)
         except FileNotFoundError:
             raise FileNotFoundError(f"There is no file {os.fspath(path)!r}.") from None

@@ -23,7 +23,7 @@ from typer.testing import CliRunner
 import deepmf.io
 from deepmf import Factorization
 from deepmf.cli.app import app
-from deepmf.cli.console import sentences
+from deepmf.cli.console import error_messages
 from deepmf.data.dataset import Dataset
 from deepmf.data.layout import Layout
 from deepmf.datasets import catalogue, simulated_scene
@@ -478,7 +478,7 @@ def test_only_fits_to_the_same_data_are_compared(done, tmp_path):
 
 
 def test_errors_of_several_lines_are_one(capsys):
-    with pytest.raises(typer.Exit), sentences():
+    with pytest.raises(typer.Exit), error_messages():
         raise ValueError("one\nand \x1b[31m two")
     assert capsys.readouterr().err == "deepmf: one and ?[31m two\n"
 

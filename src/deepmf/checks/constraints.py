@@ -92,7 +92,7 @@ def _nearest(constraint: Constraint, M: Array, rng: np.random.Generator) -> None
                 inner <= 1e-9 * (1 + distance * float(np.linalg.norm(Z - P))),
                 constraint,
                 "the set is not convex: a point of it lies beyond the projection. Set "
-                "convex = False, or mend project.",
+                "convex = False, or fix project.",
             )
 
 

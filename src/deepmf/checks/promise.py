@@ -18,10 +18,10 @@ def kind_of(what: str, thing: Any, kind: type) -> None:
         )
 
 
-def promise(kept: Any, thing: Any, sentence: str) -> None:
+def promise(kept: Any, thing: Any, said: str) -> None:
     """Raise an AssertionError that begins with the thing's name, unless the promise is kept."""
     if not kept:
-        raise AssertionError(f"{name(thing)}: {sentence}")
+        raise AssertionError(f"{name(thing)}: {said}")
 
 
 def name(thing: Any) -> str:
@@ -32,7 +32,7 @@ def name(thing: Any) -> str:
 
 
 def close(a: ArrayLike, b: ArrayLike, rtol: float) -> bool:
-    """Whether two arrays have one shape, and differ by at most so much of their largest entry."""
+    """Whether two arrays of one shape differ by at most a fraction of their largest entry."""
     a, b = np.asarray(a, dtype=float), np.asarray(b, dtype=float)
     if a.shape != b.shape or not (np.isfinite(a).all() and np.isfinite(b).all()):
         return False

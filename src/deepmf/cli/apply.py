@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from deepmf.cli.console import note, printable, say, sentences, table
+from deepmf.cli.console import error_messages, note, printable, say, table
 from deepmf.cli.options import (
     FIT_OPTIONS,
     READING_OPTIONS,
@@ -42,7 +42,7 @@ def apply(
 
     Example: deepmf apply urban/ urban-2020.hdr -o urban-2020/
     """
-    with sentences():
+    with error_messages():
         from deepmf.runs.apply import apply as apply_run
         from deepmf.runs.apply import save_applied
         from deepmf.runs.config import Config

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from deepmf.cli.console import note, progress_bar, say, sentences, table
+from deepmf.cli.console import error_messages, note, progress_bar, say, table
 from deepmf.cli.options import (
     FIT_OPTIONS,
     READING_OPTIONS,
@@ -57,7 +57,7 @@ def compare(
 
     Example: deepmf compare urban.mat --truth end6.mat --ranks 6,4,2 --min-volume 10 -o urban-all/
     """
-    with sentences():
+    with error_messages():
         from deepmf.runs.compare import compare as compare_all
         from deepmf.runs.folder import check_free, new_folder
 

@@ -48,7 +48,7 @@ def stop(message: str) -> NoReturn:
 
 
 @contextmanager
-def sentences() -> Iterator[None]:
+def error_messages() -> Iterator[None]:
     """Turn errors of the user into one line and exit code 2, and Ctrl-C into exit code 130.
 
     Warnings are remarks, without the place in the code they come from.

@@ -9,7 +9,7 @@ import numpy as np
 import typer
 
 from deepmf._utils.atomic_files import write_whole
-from deepmf.cli.console import say, sentences, table
+from deepmf.cli.console import error_messages, say, table
 
 
 def datasets(
@@ -22,7 +22,7 @@ def datasets(
 
     Published ones are read from files of yours, looked for under the folder $DEEPMF_DATA.
     """
-    with sentences():
+    with error_messages():
         from deepmf.datasets.catalogue import CATALOGUE, load
 
         if name is None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from deepmf.cli.compare import write_comparison
-from deepmf.cli.console import say, sentences
+from deepmf.cli.console import error_messages, say
 from deepmf.cli.options import Out, Overwrite
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def demo(out: Out = Path("demo"), overwrite: Overwrite = False) -> None:
     The folder has each run, as deepmf fit writes it, the figures of the layer-centric one, a
     summary and the page that compares all four.
     """
-    with sentences():
+    with error_messages():
         from deepmf._utils.compile_clock import on_compile
         from deepmf.paper.models import DEEP
         from deepmf.runs.compare import compare

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from deepmf.cli import end
-from deepmf.cli.console import note, printable, say, sentences, show_layers, sweep_bar
+from deepmf.cli.console import error_messages, note, printable, say, show_layers, sweep_bar
 from deepmf.cli.options import (
     FIT_OPTIONS,
     MODEL_OPTION,
@@ -83,7 +83,7 @@ def fit(
     A run that was killed resumes if the same command is given again. Ctrl-C ends it
     after the current sweep, with results so far; with --overwrite the same command resumes it.
     """
-    with sentences():
+    with error_messages():
         from deepmf.report import write_report
         from deepmf.runs.execute import execute, open_data, settings_line
         from deepmf.runs.folder import check_free, new_folder

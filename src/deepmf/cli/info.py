@@ -9,7 +9,7 @@ import numpy as np
 import typer
 from scipy import sparse
 
-from deepmf.cli.console import printable, say, sentences, show_layers, table
+from deepmf.cli.console import error_messages, printable, say, show_layers, table
 from deepmf.cli.options import READING_OPTIONS, reading_of, takes
 from deepmf.cli.wording import as_options
 from deepmf.data.dataset import Dataset
@@ -24,7 +24,7 @@ def info(
     path: Annotated[str, typer.Argument(help="A data file, dataset:NAME, or a run's folder.")],
 ) -> None:
     """Describe a file and how deepmf would read it, or the outcome of a run."""
-    with sentences():
+    with error_messages():
         from deepmf.io import format_of, read, variables
         from deepmf.runs.config import Config
         from deepmf.runs.execute import open_data

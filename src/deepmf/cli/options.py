@@ -30,7 +30,7 @@ Out = Annotated[Path, typer.Option("--out", "-o", help="Folder for the results."
 Overwrite = Annotated[
     bool, typer.Option("--overwrite", help="Replace the folder if deepmf made it.")
 ]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print errors only.")]
 Jobs = Annotated[int | None, typer.Option(min=1, help="Processes; default: one per core.")]
 ConfigFile = Annotated[
     Path | None, typer.Option("--config", help="TOML file with settings; options win over it.")
@@ -214,14 +214,14 @@ FIT_OPTIONS: dict[str, Any] = {
     ),
     "max_iter": _option(int, "--max-iter", STOPPING, "Most sweeps; default 500."),
     "tol": _option(float, "--tol", STOPPING, "Least decrease per sweep; default 1e-4."),
-    "max_time": _option(float, "--max-time", STOPPING, "Stop after so many seconds."),
+    "max_time": _option(float, "--max-time", STOPPING, "Stop after this many seconds."),
     "inner_iter": _option(int, "--inner-iter", STOPPING, "Most steps per block; default 10."),
     "inner_tol": _option(float, "--inner-tol", STOPPING, "Accuracy per block; default 0.01."),
     "extrapolate": Annotated[
         bool | None,
         typer.Option(
             "--extrapolate/--plain",
-            help="Begin sweeps ahead of where the last one ended; default on.",
+            help="Extrapolate between sweeps; default on.",
             rich_help_panel=STOPPING,
             show_default=False,
         ),
@@ -342,7 +342,7 @@ def rank_list(text: str | None) -> list[int] | None:
 
 
 def absolute(path: str | None) -> str:
-    """So that a run can be repeated from anywhere."""
+    """The absolute path, so that a run can be repeated from any folder."""
     if not path or path.startswith("dataset:"):
         return path or ""
     return str(Path(os.path.expanduser(path)).absolute())

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from deepmf.cli.console import progress_bar, say, sentences
+from deepmf.cli.console import error_messages, progress_bar, say
 from deepmf.cli.options import Jobs, Overwrite
 
 paper = typer.Typer(no_args_is_help=True, help="Run the paper's experiments again.")
@@ -61,7 +61,7 @@ def paper_urban(
 
     sources = [scenes.Source(name, data) for name in scene or ([] if cube else ["urban"])]
     if cube is not None:
-        with sentences():
+        with error_messages():
             own = tuple(rank_list(ranks or None) or ())
         truths = tuple(map(str, truth or ()))
         sources.append(scenes.Source(cube.stem, None, str(cube), truths, own))
@@ -87,7 +87,7 @@ def paper_faces(
 def _write(out: Path, overwrite: bool, work: Callable[[Path], str]) -> None:
     from deepmf.runs.folder import new_folder
 
-    with sentences():
+    with error_messages():
         with new_folder(out, overwrite) as folder:
             text = work(folder)
         say(text)

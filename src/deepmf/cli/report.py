@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from deepmf.cli.console import say, sentences
+from deepmf.cli.console import error_messages, say
 
 
 def report(
@@ -24,12 +24,12 @@ def report(
         bool, typer.Option("--overwrite", help="Replace the folder of figures if deepmf made it.")
     ] = False,
 ) -> None:
-    """Make a page to look at: layer graph, maps, spectra or words, errors, settings.
+    """Make an HTML page: layer graph, maps, spectra or words, errors, settings.
 
     The page is one file that needs nothing else, not even a network. Several runs on the same data
     stand side by side.
     """
-    with sentences():
+    with error_messages():
         from deepmf.report import write_report
         from deepmf.report.texts import numbered
         from deepmf.runs.folder import check_free, new_folder

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from deepmf._utils.messages import SettingError, setting
-from deepmf.cli.console import printable, progress_bar, say, sentences, table
+from deepmf.cli.console import error_messages, printable, progress_bar, say, table
 from deepmf.cli.options import (
     FIT_OPTIONS,
     MODEL_OPTION,
@@ -75,7 +75,7 @@ def scan(
 
     deepmf scan faces.npy --ranks 5-7 --ranks 5-7,2-4 --tol 1e-3 -o scan/
     """
-    with sentences():
+    with error_messages():
         from deepmf._utils.text_tables import markdown_table, write_csv
         from deepmf.plots.scan import plot_scan
         from deepmf.plots.style import save_figure

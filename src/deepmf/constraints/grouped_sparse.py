@@ -76,7 +76,7 @@ def _project(M: Array, sparsity: float, nonnegative: bool, max_steps: int, nothi
         return M
     n, r = M.shape
     budget = r * (math.sqrt(n) - sparsity * (math.sqrt(n) - 1))  # of sum ||x_i(t)||_1
-    t = float(_threshold(size, budget, max_steps, nothing))  # NumPy's would promote float32
+    t = float(_threshold(size, budget, max_steps, nothing))  # a NumPy number would promote float32
     unit = _unit_columns(size, t, nothing)
     return np.sign(M) * (largest * np.sum(size * unit, axis=0) * unit)
 

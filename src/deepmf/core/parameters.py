@@ -26,7 +26,7 @@ def check_number(what: str, value: Any, low: float, high: float = float("inf")) 
 
 
 def _plain(value: Any) -> Any:
-    """NumPy's numbers and arrays as Python's own, and what has parameters by its spec."""
+    """NumPy numbers and arrays as Python numbers and lists, and parametrized objects by spec."""
     if isinstance(value, Parametrized):
         return value.spec()
     if isinstance(value, np.ndarray | np.generic):
@@ -72,7 +72,7 @@ class Parametrized:
 
     @classmethod
     def from_spec(cls, params: dict[str, Any]) -> Self:
-        """From the parameters of a `spec`, those of older versions included."""
+        """An object from the parameters of a `spec`, those of older versions included."""
         return cls(**params)
 
     def __repr__(self) -> str:

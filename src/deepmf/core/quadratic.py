@@ -149,7 +149,7 @@ class Quadratic:
         return Quadratic(tuple(terms), self.C + other.C, self.const + other.const)
 
     def __rmul__(self, weight: float) -> Quadratic:
-        weight = float(weight)  # NumPy's own numbers would pass for matrices
+        weight = float(weight)  # a NumPy number would pass for a matrix
         terms = tuple((weight * A, B) for A, B in self.terms)
         return Quadratic(terms, weight * self.C, weight * self.const)
 
@@ -158,7 +158,7 @@ def largest_eigenvalue(A: Side) -> float:
     """lmax(A) of a symmetric positive semidefinite matrix or of a multiple of the identity."""
     if isinstance(A, float):
         return A
-    values, _, failed = dsyev(A, compute_v=0)  # NumPy's own takes several times as long to call
+    values, _, failed = dsyev(A, compute_v=0)  # eigvalsh takes several times as long to call
     if failed:
         raise np.linalg.LinAlgError("The eigenvalues of a block's Hessian could not be computed.")
     return max(float(values[-1]), 0.0)

@@ -15,7 +15,7 @@ class DataSurrogates(NamedTuple):
     """All that the small side ever learns of X and H_1."""
 
     terms: tuple[Surrogate, ...]
-    """For each data term of the model, a surrogate of it as a function of its basis B."""
+    """Surrogates of the model's data terms, each as a function of its basis B."""
     exact: bool = True
     """Whether every surrogate equals its term for all B, so that errors follow from it."""
     penalty: float = 0.0
@@ -54,7 +54,7 @@ class State:
     H: list[Array] = field(default_factory=list)
     data: DataSurrogates = field(default_factory=lambda: DataSurrogates(()))
     scales: list[Array] = field(default_factory=list)
-    """For depth over codes, the mean of each row of H_1, ..., H_{L-1}: the next layer fits codes
+    """Mean of each row of H_1, ..., H_{L-1} for depth over codes: the next layer fits codes
     divided by these."""
 
     def __getitem__(self, factor: tuple[str, int]) -> Array:
@@ -84,7 +84,7 @@ class State:
         return slice(int(ends[layer]), int(ends[layer + 1]))
 
     def placed(self, B: Array, layer: int) -> Array:
-        """B in the columns that meet a layer's codes, and zeros in those that meet others."""
+        """B in the columns that multiply a layer's codes, and zeros in the others."""
         if not self.over_codes:
             return B
         out = np.zeros((len(B), self.rows(self.depth - 1).stop))

@@ -99,7 +99,7 @@ class CodeTerm(Term):
     """
 
     def __post_init__(self) -> None:
-        """Refuse distances from codes that the codes' Gram matrix cannot tell."""
+        """Refuse distances from codes that do not follow from the codes' Gram matrix."""
         if self.of_codes and type(self.fit) is not SquaredError:
             raise ValueError(
                 f"Depth over codes needs squared errors below the first layer, got {self.fit!r}."

@@ -1,4 +1,4 @@
-"""Objects of other libraries: AnnData and xarray's arrays in, codes and components of a kind out.
+"""AnnData and xarray objects in; codes and components of the same kind out.
 
 No library is imported unless an object comes from it.
 """

@@ -1,4 +1,4 @@
-"""xarray's arrays: named dimensions and coordinates to X and its layout, and codes back."""
+"""xarray arrays: named dimensions and coordinates to X and its layout, and codes back."""
 
 from __future__ import annotations
 
@@ -146,8 +146,8 @@ def arrange(path: Path, da: xarray.DataArray, reading: Reading) -> Dataset:
             label_type=None if len(kept) == 2 or ticks[0] is None else ticks[0].dtype.str,
         ),
     )
-    turned = da.transpose(*spectral, *kept)
-    array = turned.data if da.chunks else turned.to_numpy()
+    ordered = da.transpose(*spectral, *kept)
+    array = ordered.data if da.chunks else ordered.to_numpy()
     array = array.reshape(-1, *(da.sizes[dim] for dim in kept)) if len(spectral) > 1 else array
     parts: dict[str, Any] = {"wavelengths": waves, "bad": bad}
     if len(kept) == 2:

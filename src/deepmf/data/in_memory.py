@@ -27,15 +27,15 @@ class Dense(Matrix):
     ----------
     array : array, m x n
         float32 or float64; weights may be bool.
-    turned : bool
-        See `Matrix.turned`.
+    transposed : bool
+        See `Matrix.transposed`.
     """
 
     weightable = True
     clipped = "np.maximum({}, 0)"
 
-    def __init__(self, array: NDArray, turned: bool = False) -> None:
-        self.array, self.turned = array, turned
+    def __init__(self, array: NDArray, transposed: bool = False) -> None:
+        self.array, self.transposed = array, transposed
         self.shape, self.dtype = (array.shape[0], array.shape[1]), array.dtype
 
     def __getitem__(self, key: Any) -> NDArray:
@@ -55,7 +55,7 @@ class Dense(Matrix):
     @property
     def T(self) -> Dense:
         """See `Matrix.T`."""
-        return Dense(self.array.T, not self.turned)
+        return Dense(self.array.T, not self.transposed)
 
     def numpy(self) -> NDArray:
         """See `Matrix.numpy`."""
@@ -75,14 +75,14 @@ class Sparse(Matrix):
     ----------
     array : csr_array or csc_array, m x n
         float32 or float64, each entry listed once. CSR is converted to CSC once.
-    turned : bool
-        See `Matrix.turned`.
+    transposed : bool
+        See `Matrix.transposed`.
     """
 
     clipped = "{}.maximum(0)"
 
-    def __init__(self, array: Any, turned: bool = False) -> None:
-        self.array, self.turned = array, turned
+    def __init__(self, array: Any, transposed: bool = False) -> None:
+        self.array, self.transposed = array, transposed
         self.shape, self.dtype = array.shape, array.dtype
 
     @cached_property
@@ -118,7 +118,7 @@ class Sparse(Matrix):
     @property
     def T(self) -> Sparse:
         """See `Matrix.T`."""
-        return Sparse(self.array.T, not self.turned)
+        return Sparse(self.array.T, not self.transposed)
 
     def numpy(self) -> NDArray:
         """See `Matrix.numpy`."""

@@ -83,7 +83,7 @@ class Matrix(ABC):
     """Expression of the matrix without its negative entries, for messages."""
     array: Any = None
     """The array of another library."""
-    turned: bool = False
+    transposed: bool = False
     """Whether the user's matrix is the transpose; messages name its rows and columns."""
     shape: tuple[int, int]
     dtype: np.dtype
@@ -131,7 +131,7 @@ class Matrix(ABC):
 
     def find(self, test: Callable[[NDArray], NDArray]) -> Found | None:
         """Entries for which a test holds, which must fail for zero."""
-        parts = ((start, find_in(block, test, self.turned)) for start, block in self.blocks())
+        parts = ((start, find_in(block, test, self.transposed)) for start, block in self.blocks())
         return self._first(parts)
 
     def _first(self, parts: Iterable[tuple[int, Found | None]]) -> Found | None:
@@ -140,7 +140,7 @@ class Matrix(ABC):
         for start, found in parts:
             if found is not None:
                 count += found.number
-                top, left = (start, 0) if self.turned else (0, start)
+                top, left = (start, 0) if self.transposed else (0, start)
                 here = (top + found.row, left + found.column, found.value)
                 first = here if first is None else min(first, here, key=lambda place: place[:2])
         return None if first is None else Found(count, *first)
@@ -171,9 +171,11 @@ def working_dtype(dtype: np.dtype) -> np.dtype:
     return np.dtype(np.float32 if dtype.kind == "f" and dtype.itemsize == 4 else np.float64)
 
 
-def find_in(block: Any, test: Callable[[NDArray], NDArray], turned: bool = False) -> Found | None:
+def find_in(
+    block: Any, test: Callable[[NDArray], NDArray], transposed: bool = False
+) -> Found | None:
     """Entries of an array or a sparse matrix, or of its transpose, for which a test holds."""
-    block = block.T if turned else block
+    block = block.T if transposed else block
     if sparse.issparse(block):
         block = block.tocoo()
         hits = test(block.data)

@@ -87,11 +87,11 @@ class _Scan(NamedTuple):
 
     bands: Bools
     empty: Bools
-    """Nothing at all."""
+    """Pixels without any data."""
     nan: Bools
-    """Some NaN or masked entry."""
+    """Pixels with a NaN or a masked entry."""
     marked: Bools
-    """Some entry with the no-data value."""
+    """Pixels with an entry of the no-data value."""
 
 
 def _scan(X: Any, nodata: float | None, bands: Bools) -> _Scan:

@@ -67,7 +67,7 @@ class OnDisk(Matrix):
     @property
     def T(self) -> Dense:
         """See `Matrix.T`; in memory."""
-        return Dense(self.numpy().T, not self.turned)
+        return Dense(self.numpy().T, not self.transposed)
 
     def numpy(self) -> NDArray:
         """See `Matrix.numpy`."""

@@ -42,7 +42,7 @@ def as_matrix(
     device : str or torch.device, optional
         A device that X is sent to.
     samples : {"columns", "rows"}
-        Where X and its weights have the samples; rows are turned into columns.
+        Where X and its weights have the samples; rows become columns.
     """
     seen = None
     if np.ma.is_masked(X):
@@ -134,7 +134,7 @@ def refuse_not_finite(A: Matrix, name: str) -> None:
 def _weighted(
     X: Matrix, weights: Any, seen: NDArray[np.bool_] | None, name: str, turn: bool
 ) -> Matrix:
-    """X, turned if asked, with weights; itself if ``weights`` is "observed" and no entry is NaN.
+    """X, transposed if asked, with weights; without them if all entries are observed.
 
     Entries that are not ``seen`` have weight 0.
     """
@@ -170,7 +170,7 @@ def _weighted(
 
 
 def _weights(given: Any, X: Matrix, name: str) -> Dense | OnDisk:
-    """Nonnegative, finite weights of the entries of X, turned as X is."""
+    """Nonnegative, finite weights of the entries of X, transposed where X is."""
     W = as_on_disk(as_numpy(given))
     if isinstance(W, np.ndarray) and W.dtype == bool and W.ndim == 2:
         V: Dense | OnDisk | Sparse = Dense(W)
@@ -178,12 +178,12 @@ def _weights(given: Any, X: Matrix, name: str) -> Dense | OnDisk:
         V = W if isinstance(W, OnDisk) else in_memory(W, "weights")
     if isinstance(V, Sparse):
         raise TypeError("weights is sparse, but must be an array here: pass weights.toarray().")
-    shape = X.shape[::-1] if X.turned else X.shape
+    shape = X.shape[::-1] if X.transposed else X.shape
     if V.shape != shape:
         raise ValueError(
             f"weights has shape {V.shape}, but {name} has {shape}: give one weight per entry."
         )
-    V = V.T if X.turned else V
+    V = V.T if X.transposed else V
     if not (V.stats.smallest >= 0 and V.stats.largest < np.inf):
         found = V.find(lambda values: ~((values >= 0) & (values < np.inf)))
         assert found is not None
@@ -199,7 +199,7 @@ def check_seen(A: Matrix, name: str = "X", features: bool = True) -> None:
     """Refuse a matrix with a sample, or if ``features`` a feature, without any observed entry."""
     if not isinstance(A, Weighted):
         return
-    names = ("row", "column") if A.turned else ("column", "row")
+    names = ("row", "column") if A.transposed else ("column", "row")
     for what, sums in list(zip(names, (A.sums.columns, A.sums.rows)))[: 1 + features]:
         unseen = np.flatnonzero(sums == 0)
         if len(unseen):

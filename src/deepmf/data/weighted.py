@@ -76,7 +76,7 @@ class Weighted(Matrix):
     clipped = "np.maximum({}, 0)"
 
     def __init__(self, X: Dense | OnDisk, weights: Dense | OnDisk | None = None) -> None:
-        self.X, self.weights, self.turned = X, weights, X.turned
+        self.X, self.weights, self.transposed = X, weights, X.transposed
         self.shape, self.dtype = X.shape, X.dtype
         self.largest = 1.0 if weights is None else weights.stats.largest
 

@@ -78,7 +78,7 @@ def add_layer(
 
 
 def check_not_zero(before: Array, number: int) -> None:
-    """Refuse to go on from a layer of which nothing is left."""
+    """Refuse to add a layer to one that has shrunk to zero."""
     if not before.any():
         raise ValueError(
             f"Layer {number} shrank to zero, so there is nothing for layer {number + 1} to work "
@@ -155,7 +155,7 @@ def check_given(Ws: object, Hs: object, problem: Problem, panels: Panels) -> Giv
 
 
 def _missing_scales(W: Array, constraint: Constraint) -> Array:
-    """By what to divide W's columns to be in the set, 1 where that does not help."""
+    """Divisors that bring the columns of W into the set; 1 where none does."""
     ones = np.ones(W.shape[1])
     if constraint.violation(W) <= _TOLERATED_VIOLATION:
         return ones

@@ -10,6 +10,7 @@ import numpy as np
 from deepmf.core.quadratic import Array
 from deepmf.core.state import State
 from deepmf.core.terms import Factor, H, W
+from deepmf.data.matrix import as_numpy
 from deepmf.data.panels import Panels
 from deepmf.fitting.errors import Errors, measure
 from deepmf.fitting.problem import Problem
@@ -45,7 +46,7 @@ class Calibration(NamedTuple):
     weights: Array
     """Weight of each layer's term."""
     penalties: list[dict[str, Attributes]]
-    """For each layer the penalties on "H" and "W"."""
+    """Penalties on "H" and "W" of each layer."""
 
     def penalty(self, problem: Problem, factor: Factor) -> Regularizer | None:
         """The penalty on a factor in absolute terms."""
@@ -68,6 +69,11 @@ class Calibration(NamedTuple):
         ]
         found.pop(H(0), None)
         return {H(0): (1.0, Stacked(parts, s.rows(s.depth - 1).stop)), **found} if parts else found
+
+    def penalty_on_codes(self, problem: Problem, s: State, codes: Array) -> float:
+        """The value of the penalties on the codes of all layers, for depth over codes."""
+        _, penalty = self.penalties_on(problem, [H(0)], s).get(H(0), (0.0, None))
+        return 0.0 if penalty is None else penalty.value(codes)
 
     def strength(self, problem: Problem, factor: Factor) -> float:
         """Factor in front of the value of the penalty on a factor: ``weight_l * weight``."""
@@ -143,8 +149,12 @@ def _penalties(
         _, penalty = problem.layers[k].of(factor.kind)
         if penalty is None:
             return None
-        M = None if factor == H(0) else s[factor]
-        value = penalty_value(s, factor, penalty)
+        M: Array | None = None
+        if s.over_codes and factor.kind == "H":
+            value = penalty.value(as_numpy(panels.codes.H)[s.rows(k)].astype(np.float64))
+        else:
+            M = None if factor == H(0) else s[factor]
+            value = penalty_value(s, factor, penalty)
         overfitted = problem.overfitted(k, panels.shape)
         return penalty.absolute(LayerFit(M, value, error, residual, overfitted))
 

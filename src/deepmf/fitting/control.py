@@ -18,7 +18,7 @@ CUT = ("max_time", "callback", "interrupted")
 """Reasons that end not only one run of sweeps but all that would follow."""
 
 REASONS = ("tol", "max_iter", *CUT, "diverged")
-"""Reasons to stop, the gravest last."""
+"""Reasons to stop, the most serious last."""
 
 _LEAST_EXPLAINED = 0.01
 """Smallest explained fraction of the data's squares that makes the stopping rule stricter."""

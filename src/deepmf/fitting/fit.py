@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
-from functools import reduce
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from deepmf._utils.compile_clock import clock
 from deepmf._utils.threads import single_blas
-from deepmf.constraints import Constraint, Nonnegative, Unconstrained
-from deepmf.core.quadratic import Array, Quadratic
-from deepmf.core.state import DataSurrogates, State
+from deepmf.core.quadratic import Array
+from deepmf.core.state import State
 from deepmf.core.terms import H
 from deepmf.data.matrix import as_numpy
 from deepmf.data.panels import DensePanels, Panels
 from deepmf.fitting.add_layer import Given, add_layer, check_not_zero
-from deepmf.fitting.calibration import UNPENALIZED, Calibration, Settled, alone, joint, settled
+from deepmf.fitting.calibration import UNPENALIZED, Calibration, alone, joint, settled
 from deepmf.fitting.canonical import rescale
 from deepmf.fitting.checkpoint import Checkpoint
 from deepmf.fitting.control import CUT, REASONS, Control
@@ -26,8 +23,9 @@ from deepmf.fitting.errors import measure, part_sizes
 from deepmf.fitting.extrapolation import Extrapolation
 from deepmf.fitting.history import History, Progress, not_finite
 from deepmf.fitting.interrupt import Interruption
-from deepmf.fitting.link import link, link_components
+from deepmf.fitting.link import append_codes, append_linked, link_codes
 from deepmf.fitting.problem import Problem, check_against_data
+from deepmf.fitting.records import RECORDS, Alone, Moment, Place, Rival, Stage, Trial
 from deepmf.fitting.stop_warnings import warn_of
 from deepmf.fitting.sweep import Sweep
 from deepmf.init import Start, StartError
@@ -42,8 +40,8 @@ class Fit:
 
     state: State
     weights: Array
-    strength: float
-    """Strength of the penalty on H_1."""
+    strengths: list[float]
+    """Strength of the penalty on H_1; for depth over codes, on the codes of every layer."""
     history: History
     stop_reason: str
     starts: list[int]
@@ -52,95 +50,6 @@ class Fit:
     """Each layer's fit to the data by itself; empty where layers were not fitted so."""
     sizes: list[Array] | None
     """||w_k||^2 ||h_k||^2 of the components of each layer; None where no gram is known."""
-
-
-@dataclass(eq=False)
-class Stage:
-    """A run of sweeps over the same blocks."""
-
-    calibration: Calibration
-    rows: list[Progress] = field(default_factory=list)
-    reason: str | None = None
-    """Reason of the end; None while the fit runs."""
-
-
-@dataclass(eq=False)
-class Trial:
-    """A layer fitted alone from one of the starts."""
-
-    start: int
-    state: State
-    size: float
-    """||W_l||^2 of its start."""
-    codes: Any = None
-    """H_1 while another trial's is in the panels."""
-    stages: list[Stage] = field(default_factory=list)
-
-
-class Rival(NamedTuple):
-    """A fit of a layer from another start than the one that was kept."""
-
-    start: int
-    excess: float
-    """Its objective minus the lowest, as a fraction of the lowest's loss."""
-    W: Array
-
-
-class Alone(NamedTuple):
-    """A layer's flat fit to the data, before layers are swept together."""
-
-    error: float
-    """||X - W_l F_l||^2 / ||X||^2."""
-    W: Array
-    rivals: list[Rival]
-
-
-class Place(NamedTuple):
-    """Data of a layer while it is fitted alone."""
-
-    panels: Panels
-    problem: Problem
-    state: State
-    """The layers before, where the layer's data are one of their components."""
-    number: int
-    """The layer, counted from 0."""
-
-    @property
-    def layer(self) -> int:
-        """The layer's number in the problem and in the state."""
-        return self.state.depth
-
-    def copy(self) -> State:
-        """A state to which the layer is added."""
-        return State(list(self.state.W), list(self.state.H), self.state.data)
-
-
-@dataclass(eq=False)
-class Moment:
-    """State of a fit between two sweeps: all that the rest of the fit depends on."""
-
-    state: State = field(default_factory=State)
-    sizes: list[float] = field(default_factory=list)
-    """||W_{l-1}||^2 for each layer, of the basis before as it was when the layer was added."""
-    settled: list[Settled] = field(default_factory=list)
-    trials: list[Trial | None] = field(default_factory=list)
-    """Trials of the layer being added; None for a start that has failed."""
-    at: int = 0
-    """The trial whose codes are in the panels."""
-    chosen: list[Trial] = field(default_factory=list)
-    """The trial that each layer came from, without its state and codes."""
-    joint: Stage | None = None
-    merged: Array | None = None
-    """A start for the next layer, from the components and codes of the one before."""
-    alone: list[Alone] = field(default_factory=list)
-    layer_codes: list[Array] = field(default_factory=list)
-    """For depth over codes, those of each layer so far."""
-    codes: Any = None
-    codes_before: Any = None
-    extrapolation: dict[str, Any] | None = None
-    random: Any = None
-    """The generator's state."""
-    time: float = 0.0
 
 
 def fit(
@@ -187,7 +96,7 @@ class _Run:
         self.flat = self.settles and self.joint
         """If true, each layer is first fitted to the data by itself and linked afterwards."""
         self.checkpoint, self.interruption = checkpoint, interruption
-        saved: Moment | None = None if checkpoint is None else checkpoint.load(_RECORDS)
+        saved: Moment | None = None if checkpoint is None else checkpoint.load(RECORDS)
         self.now = saved or Moment(sizes=[panels.norm2])
         self.began = clock() - self.now.time
         self.cut: str | None = None
@@ -227,6 +136,10 @@ class _Run:
             known = now.settled if self.settles else []
             fixed = joint(self.panels, now.state, self.problem, self.problem.loss, now.sizes, known)
             now.joint = Stage(fixed)
+            if now.state.over_codes:
+                codes = as_numpy(self.panels.codes.H).astype(np.float64)
+                value = fixed.penalty_on_codes(self.problem, now.state, codes)
+                now.state.data = now.state.data._replace(penalty=value)
         self._sweep(now.joint, now.state, self.problem.loss, range(depth), self.control.max_iter)
         return self._finished([now.joint])
 
@@ -263,11 +176,11 @@ class _Run:
             codes = as_numpy(panels.codes.H).astype(np.float64)
             now.merged = self._merged(best.state.W[-1], codes)
             if self.flat and at.number and self.problem.over_codes:
-                self._append(self._linked_codes(codes), codes)
+                append_codes(now, self.problem, link_codes(now, self.problem, codes), codes)
             elif self.problem.over_codes:
-                self._append(best.state.W[-1], codes)
+                append_codes(now, self.problem, best.state.W[-1], codes)
             else:
-                self._link(best.state.W[-1], codes)
+                append_linked(now, self.problem, best.state.W[-1], codes)
         else:
             now.state = best.state
             now.sizes.append(float(np.sum(best.state.W[k] ** 2)) if self.settles else best.size)
@@ -293,52 +206,6 @@ class _Run:
         size = float(np.max(np.abs(W), initial=0.0)) or 1.0  # so that fourth powers do not overflow
         F = codes / (float(np.max(np.abs(codes), initial=0.0)) or 1.0)
         return size * merge(W / size, F @ F.T, rank)
-
-    def _append(self, Z: Array, H: Array) -> None:
-        """Add a layer over codes, in the scale of the codes before it."""
-        s, constraint = self.now.state, self.problem.layers[self.place.number].constraint_W
-        if s.scales:
-            Z = s.scales[-1][:, None] * Z
-            scales = constraint.scales(Z)
-            if scales is not None:
-                Z, H = constraint.project(Z / scales), H * scales[:, None]
-        s.W.append(Z)
-        s.H.append(np.empty((len(H), 0)))
-        self.now.layer_codes.append(H)
-        if s.depth < len(self.problem.layers):
-            means = np.mean(np.abs(H), axis=1)
-            s.scales.append(np.where(means > 0, means, 1.0))
-            self.now.sizes.append(float(np.sum((H / s.scales[-1][:, None]) ** 2)))
-
-    def _link(self, W: Array, F: Array) -> None:
-        """Add a layer that was fitted flat to the data, with codes F.
-
-        Its H is ``argmin ||F - H Ht||`` with the codes Ht of the layer before, where the model
-        compares layers with the data, and otherwise ``argmin ||W_{l-1} - W_l H||``.
-        """
-        now, s, k = self.now, self.now.state, self.now.state.depth
-        H: Array
-        if not k:
-            H = np.empty((len(F), 0))
-            now.layer_codes.append(F)
-        elif self.problem.loss.errors == "data":
-            Ht = reduce(lambda codes, H: H @ codes, s.H[1:], now.layer_codes[0])
-            H = link(F, Ht, self.problem.layers[k].constraint_H)
-        else:
-            W, H, now.settled[k] = link_components(s.W[k - 1], W, self.problem.layer(k))
-        s.H.append(H)
-        s.W.append(W)
-        now.sizes.append(float(np.sum(W**2)))
-
-    def _linked_codes(self, F: Array) -> Array:
-        """``Z = argmin ||H / s - Z F||`` for the codes H before and those of a flat fit, F.
-
-        The scale that a set asks for comes later.
-        """
-        before = self.now.layer_codes[-1] / self.now.state.scales[-1][:, None]
-        own = self.problem.layers[self.place.number].constraint_W
-        free: Constraint = Nonnegative() if own.nonnegative else Unconstrained()
-        return link(before, F, own if own.cone else free)
 
     def _bring_codes(self) -> None:
         """Bring the codes of the layers to the data side, and its surrogates to this side."""
@@ -513,13 +380,23 @@ class _Run:
         return Fit(
             now.state,
             fixed.weights if self.joint else np.ones(now.state.depth),
-            fixed.strength(self.problem, H(0)),
+            self._strengths(main),
             History.of(rows[0]) if self.joint else History.of_stages(rows),
             max(reasons, key=REASONS.index),
             [trial.start for trial in now.chosen],
             now.alone,
             part_sizes(now.state),
         )
+
+    def _strengths(self, main: Sequence[Stage]) -> list[float]:
+        """Strengths of the penalties on codes, with which new data are coded."""
+        fixed, depth = main[0].calibration, self.now.state.depth
+        if not self.now.state.over_codes:
+            return [fixed.strength(self.problem, H(0))]
+        if self.joint:
+            return [fixed.strength(self.problem, H(k)) for k in range(depth)]
+        own = [stage.calibration for stage in main]
+        return [own[k].strength(self.problem.layer(k), H(0)) for k in range(depth)]
 
     def _save(self, ahead: Extrapolation | None) -> None:
         """Write a checkpoint, between two sweeps."""
@@ -551,16 +428,3 @@ class _Run:
 def _known(W: Array) -> Start:
     """A start whose components are known."""
     return lambda panels, rank, rng: W
-
-
-def _quadratic(terms: list[Any], C: Array, const: float) -> Quadratic:
-    """A quadratic from a checkpoint, whose tuples have become lists."""
-    return Quadratic(tuple((A, B) for A, B in terms), C, const)
-
-
-_RECORDS: dict[str, Callable[..., Any]] = {
-    **{record.__name__: record for record in (Moment, Trial, Stage, Calibration, Settled)},
-    **{record.__name__: record for record in (Alone, Rival)},
-    **{record.__name__: record for record in (Progress, State, DataSurrogates)},
-    "Quadratic": _quadratic,
-}

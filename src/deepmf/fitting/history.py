@@ -47,7 +47,7 @@ class History:
 
     @classmethod
     def of(cls, rows: list[Progress]) -> History:
-        """From the rows of one run."""
+        """The history of one run of sweeps, from its rows."""
         return cls(
             np.array([p.objective for p in rows]),
             np.array([p.layer_errors for p in rows]),
@@ -57,7 +57,7 @@ class History:
 
     @classmethod
     def of_stages(cls, stages: list[list[Progress]]) -> History:
-        """From layers fitted one after the other: row k holds each layer's own sweep k.
+        """The history of layers fitted one by one: row k holds each layer's own sweep k.
 
         A layer that stopped earlier keeps its last values; objectives and durations add up.
         """

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from functools import reduce
+
 import numpy as np
 
-from deepmf.constraints import Constraint
+from deepmf.constraints import Constraint, Nonnegative, Unconstrained
 from deepmf.core.quadratic import Array, Quadratic
 from deepmf.core.state import State
 from deepmf.data.panels import Coding, DensePanels
 from deepmf.fitting.calibration import UNPENALIZED, Settled, alone, settled
 from deepmf.fitting.problem import Problem
+from deepmf.fitting.records import Moment
 from deepmf.fitting.sweep import Sweep
 from deepmf.losses import Multilayer
 from deepmf.solvers import FastProjectedGradient
@@ -19,6 +22,55 @@ _ITER, _TOL = 1000, 1e-6
 
 _SWEEPS, _SETTLED, _INNER = 2000, 1e-6, (10, 0.01)
 """Limits for the fit of the components before."""
+
+
+def append_linked(now: Moment, problem: Problem, W: Array, F: Array) -> None:
+    """Add a layer that was fitted flat to the data, with codes F.
+
+    Its H is ``argmin ||F - H Ht||`` with the codes Ht of the layer before, where the model
+    compares layers with the data, and otherwise ``argmin ||W_{l-1} - W_l H||``.
+    """
+    s, k = now.state, now.state.depth
+    H: Array
+    if not k:
+        H = np.empty((len(F), 0))
+        now.layer_codes.append(F)
+    elif problem.loss.errors == "data":
+        Ht = reduce(lambda codes, H: H @ codes, s.H[1:], now.layer_codes[0])
+        H = link(F, Ht, problem.layers[k].constraint_H)
+    else:
+        W, H, now.settled[k] = link_components(s.W[k - 1], W, problem.layer(k))
+    s.H.append(H)
+    s.W.append(W)
+    now.sizes.append(float(np.sum(W**2)))
+
+
+def append_codes(now: Moment, problem: Problem, Z: Array, H: Array) -> None:
+    """Add a layer over codes, in the scale of the codes before it."""
+    s, constraint = now.state, problem.layers[now.state.depth].constraint_W
+    if s.scales:
+        Z = s.scales[-1][:, None] * Z
+        scales = constraint.scales(Z)
+        if scales is not None:
+            Z, H = constraint.project(Z / scales), H * scales[:, None]
+    s.W.append(Z)
+    s.H.append(np.empty((len(H), 0)))
+    now.layer_codes.append(H)
+    if s.depth < len(problem.layers):
+        means = np.mean(np.abs(H), axis=1)
+        s.scales.append(np.where(means > 0, means, 1.0))
+        now.sizes.append(float(np.sum((H / s.scales[-1][:, None]) ** 2)))
+
+
+def link_codes(now: Moment, problem: Problem, F: Array) -> Array:
+    """``Z = argmin ||H / s - Z F||`` for the codes H before and those of a flat fit, F.
+
+    The scale that a set asks for comes later.
+    """
+    before = now.layer_codes[-1] / now.state.scales[-1][:, None]
+    own = problem.layers[now.state.depth].constraint_W
+    free: Constraint = Nonnegative() if own.nonnegative else Unconstrained()
+    return link(before, F, own if own.cone else free)
 
 
 def link(target: Array, codes: Array, constraint: Constraint) -> Array:
@@ -31,8 +83,8 @@ def link(target: Array, codes: Array, constraint: Constraint) -> Array:
 def link_components(before: Array, W: Array, problem: Problem) -> tuple[Array, Array, Settled]:
     """W_l, ``H = argmin ||W_{l-1} - W_l H||``, and a layer's fit to W_{l-1} without penalties.
 
-    The fit begins at W_l, of which it tells how large an error and which penalties to expect. With
-    as many components as features a fit would leave no error to tell of, and W_l stays as it is.
+    The fit begins at W_l; its error and the penalties measured by it are those to expect of the
+    layer. With as many components as features it would leave no error, and W_l stays as it is.
     Where H has a scale of its own, W_l comes in that of the data, and is given that of W_{l-1}.
     """
     panels, constraint = DensePanels(np.ascontiguousarray(before)), problem.layers[0].constraint_H

@@ -300,7 +300,8 @@ def _check_parts(problem: Problem) -> None:
                 raise ValueError(f"{penalty!r} cannot act on {where}: {reason}.")
     for number, layer in enumerate(problem.layers if problem.over_codes else problem.layers[:1]):
         penalty = layer.regularizer_H
-        if penalty is not None and not penalty.separable:
+        shifts = penalty is not None and penalty.shifts and not problem.over_codes
+        if penalty is not None and not penalty.separable and not shifts:
             raise ValueError(
                 f"{penalty!r} cannot act on H of layer {number + 1}, whose columns are updated "
                 f"apart from each other: only a regularizer with separable = True can. Put it on "
@@ -334,5 +335,12 @@ def check_against_data(problem: Problem, panels: Panels) -> None:
             f"{first!r} on H of layer 1 ties all its columns together, but the data come in "
             f"{panels.count} panels of columns. Use a constraint that separates over columns, or "
             f"keep the data in one panel ({setting(panel_size=n)})."
+        )
+    penalty = problem.layers[0].regularizer_H
+    if penalty is not None and not penalty.separable and not panels.may_tie_columns:
+        raise ValueError(
+            f"{penalty!r} ties the columns of H of layer 1 together, which needs all codes in one "
+            f"place, but the data ({type(panels).__name__}) are elsewhere. Give X as an array or a "
+            f"sparse matrix."
         )
     _warn_if_overcomplete(problem.layers, m, n)

@@ -1,4 +1,4 @@
-"""What a start is."""
+"""The interface of starts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether samples gather around the components of a start."""
+"""Distances of samples from the components of a start."""
 
 from __future__ import annotations
 

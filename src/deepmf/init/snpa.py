@@ -112,7 +112,7 @@ class _Hull:
         self.seen[index] = k
 
     def _measure_exactly(self, index: NDArray[np.intp]) -> None:
-        """The same by an active set: NNLS with a slack and a heavy row for sum h + slack = 1."""
+        """Distances by an active set: NNLS with a slack and a heavy row for sum h + slack = 1."""
         from scipy.optimize import nnls  # late: it loads slowly
 
         heavy = 1e5 * float(np.sqrt(self.norms2.max()))

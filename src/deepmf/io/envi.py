@@ -199,7 +199,7 @@ def _bad(path: Path, header: Header, m: int) -> NDArray[np.bool_] | None:
         return None
     if len(marks) != m:
         raise UnreadableError(
-            f"{path} has {m} bands, but its list of bad bands (bbl) has {len(marks)} marks; mend "
+            f"{path} has {m} bands, but its list of bad bands (bbl) has {len(marks)} marks; fix "
             f"or remove that list."
         )
     return np.array([float(mark) == 0 for mark in marks])

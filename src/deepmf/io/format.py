@@ -42,7 +42,7 @@ class Format(ABC):
         """Write each layer's codes into a new folder; ``names`` are the components' per layer."""
 
     def write_map(self, folder: Path, name: str, values: Any, layout: Layout) -> None:
-        """Write one value per pixel of a scene as a picture; of NumPy's kind by default."""
+        """Write one value per pixel of a scene as a picture; by default as a ``.npy`` file."""
         np.save(folder / f"{name}.npy", layout.image(values))
 
     def variables(self, path: Path) -> list[Variable]:

@@ -116,7 +116,7 @@ def _values(file: Any, bands: Sequence[int]) -> tuple[Any, float | None]:
 
 
 def _wavelengths(file: Any, bands: Sequence[int]) -> NDArray[np.float64] | None:
-    """From each band's tags or description, or from a list in the file's tags; in nanometers."""
+    """Wavelengths in nanometers, from the bands' tags or descriptions or from the file's tags."""
     tags = [{**file.tags(i), **file.tags(i, ns="IMAGERY")} for i in bands]
     for found in (
         [_wavelength(tag) for tag in tags],

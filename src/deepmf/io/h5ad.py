@@ -25,7 +25,7 @@ from deepmf.io.variables import choose
 
 
 class H5ad(Format):
-    """AnnData's file: ``X`` or a layer, sparse or dense, with obs_names and var_names."""
+    """An AnnData file: ``X`` or a layer, sparse or dense, with obs_names and var_names."""
 
     name = FORMAT
     suffixes = (".h5ad",)

@@ -29,7 +29,7 @@ _Array = np.ndarray | sparse.sparray | sparse.spmatrix
 _HDF5 = b"\x89HDF\r\n\x1a\n"
 _TYPES = {"double": "float64", "single": "float32", "logical": "bool", "sparse": "float64"}
 _TYPES |= {f"{sign}int{bits}": f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)}
-"""Classes of numbers, and NumPy's names for them."""
+"""NumPy types of MATLAB's classes of numbers."""
 
 
 class Mat(Format):
@@ -126,7 +126,7 @@ def load(path: Path, names: Collection[str] | None = None) -> dict[str, Any]:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # two variables of one name, say
             found = loadmat(path, variable_names=wanted)
-        # text alone is SciPy's own: its header, and errors in place of variables
+        # SciPy adds text: the header, and errors in place of variables
         return {name: value for name, value in found.items() if isinstance(value, _Array)}
     with need("h5py", "cubes", "Reading MATLAB 7.3 files").File(path, "r") as file:
         check_hdf5(path, file)

@@ -50,8 +50,8 @@ class MatrixMarket(Format):
         if hasattr(A, "tocsc"):
             A = sparse.csc_array(A)
         stem = re.sub(r"\.mtx(\.gz)?$", "", path.name, flags=re.IGNORECASE)
-        turned = reading.rows == "samples"
-        features, samples = _names(path, stem, A.shape[::-1] if turned else A.shape, turned)
+        transposed = reading.rows == "samples"
+        features, samples = _names(path, stem, A.shape[::-1] if transposed else A.shape, transposed)
         layout = Layout(features=features, samples=samples, source=Source(self.name))
         return replace(from_matrix(path, A, reading, rows="features", layout=layout), name=stem)
 
@@ -100,11 +100,11 @@ def _check_size(path: Path) -> None:
 
 
 def _names(
-    path: Path, stem: str, shape: tuple[int, int], turned: bool
+    path: Path, stem: str, shape: tuple[int, int], transposed: bool
 ) -> tuple[NDArray[np.str_] | None, NDArray[np.str_] | None]:
     """Names of features and samples from the first of the files that exist beside this one."""
     own = [f"{stem}_cols.txt", f"{stem}_rows.txt"]
-    beside = ([own[not turned]], [own[turned]])
+    beside = ([own[not transposed]], [own[transposed]])
     if stem.endswith("matrix"):  # 10x's, perhaps with a prefix
         prefix = stem.removesuffix("matrix")
         beside[0].extend([f"{prefix}features.tsv", f"{prefix}genes.tsv"])

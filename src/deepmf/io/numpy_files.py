@@ -1,4 +1,4 @@
-"""NumPy's .npy, memory-mapped, and .npz."""
+"""NumPy files: ``.npy``, memory-mapped, and ``.npz``."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Npz(Npy):
     suffixes = (".npz",)
 
     def read(self, path: Path, reading: Reading) -> Dataset:
-        """See `Format.read`; SciPy's sparse archives too."""
+        """See `Format.read`; sparse archives of SciPy too."""
         found = {v.name: v for v in self.variables(path)}
         layout = Layout(source=Source(self.name))
         if {"indices", "indptr", "shape"} <= set(found):

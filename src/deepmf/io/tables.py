@@ -34,7 +34,7 @@ _HEAD = 1 << 20
 
 _LINES = 20
 _DELIMITERS = "\t;,"
-"""From the one least likely to be anything else."""
+"""Delimiters, the least likely to occur for another reason first."""
 
 
 class Csv(Format):

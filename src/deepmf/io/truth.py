@@ -191,7 +191,7 @@ def _from_table(path: Path) -> _Found:
 
 
 def _fitted(path: Path, found: _Found, data: Dataset) -> Truth:
-    """With the features of the data, finite and real."""
+    """The truth found, with the features of the data, finite and real."""
     M = found.W.toarray() if hasattr(found.W, "toarray") else np.asarray(found.W)
     if M.ndim != 2 or M.size == 0 or M.dtype.kind not in "buif" or not np.isfinite(M).all():
         raise UnreadableError(

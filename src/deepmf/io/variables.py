@@ -44,7 +44,7 @@ def several(path: Path, found: Sequence[Variable]) -> UnreadableError:
 
 
 def is_numeric(dtype: str) -> bool:
-    """Whether NumPy's type of this name is one of real numbers."""
+    """Whether the NumPy type of this name is one of real numbers."""
     try:
         return np.dtype(dtype).kind in "buif"
     except TypeError:  # a cell or the like, which NumPy does not know

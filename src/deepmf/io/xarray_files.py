@@ -108,7 +108,7 @@ class NetCdf(Format):
         if path.is_file() and begins(path, b"CDF"):
             whole = BytesIO(path.read_bytes())  # SciPy leaves a broken file open
             return {"/": xr.open_dataset(whole, engine="scipy", **options)}
-        raise UnreadableError(f"{path} is not a NetCDF file: it begins otherwise.")
+        raise UnreadableError(f"{path} is not a NetCDF file (unexpected signature).")
 
 
 class Zarr(NetCdf):
@@ -192,7 +192,7 @@ def _is_mask(groups: Groups, variable: Variable) -> bool:
 
 
 def _beside(da: xarray.DataArray, groups: Groups) -> xarray.DataArray:
-    """With the arrays along one of its dimensions, from any group, as coordinates."""
+    """The array with those along one of its dimensions, from any group, as coordinates."""
     for ds in groups.values():
         for name, array in ds.variables.items():
             fits = array.ndim == 1 and da.sizes.get(array.dims[0]) == array.size

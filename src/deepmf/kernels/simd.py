@@ -244,7 +244,7 @@ def emit_totals(builder: Any, vectors: list[Any]) -> Any:
     """The sums of the entries of each of some vectors (a power of two of them), side by side.
 
     Neighbors are folded into one vector, half of the entries of each onto the other half, until
-    one is left: fewer instructions than so many sums.
+    one is left: fewer instructions than one sum after the other.
     """
     chunk = vectors[0].type.count  # entries that belong to one sum and stand side by side
     while chunk > 1:

@@ -34,7 +34,7 @@ jit = njit(cache=True, nogil=True, error_model="numpy")
 """Decorator that compiles a kernel."""
 
 inlined = njit(nogil=True, error_model="numpy", forceinline=True)
-"""For what is called so often that passing the arguments would show."""
+"""Decorator for functions called so often that passing the arguments would take time."""
 
 zeros = jit(aligned)
 """`aligned` for kernels."""

@@ -39,7 +39,7 @@ def abundance_rmse(
         F(k, j) = A(k, j) / sum_i A(i, j),                    likewise F^ from the estimate
         e_k = sqrt(sum_j (F(k, j) - F^(p(k), j))^2 / n),      overall sqrt(sum_k e_k^2 / k)
 
-    Both matrices are turned to fractions before they are compared; a pixel without abundances stays
+    Both matrices become fractions before they are compared; a pixel without abundances stays
     zero. Fractions of a `deepmf.Factorization` are ``f.view(layer).fractions.values``, which take
     the brightness of the spectra into account.
 

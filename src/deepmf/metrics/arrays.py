@@ -14,7 +14,7 @@ BLOCK = 2**22
 
 
 def real(a: ArrayLike, name: str) -> Array:
-    """``a`` as float64, or a sentence that names it."""
+    """``a`` as float64, or an error message that names it."""
     try:
         return np.asarray(a, dtype=np.float64)
     except (TypeError, ValueError) as error:

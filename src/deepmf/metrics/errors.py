@@ -75,7 +75,7 @@ def data_errors(X: ArrayLike, W: Sequence[ArrayLike], H: Sequence[ArrayLike]) ->
 def _factors(
     X: ArrayLike, W: Sequence[ArrayLike], H: Sequence[ArrayLike]
 ) -> tuple[Array, list[Array], list[Array]]:
-    """The factors as arrays whose shapes chain, or a sentence naming the layer that does not."""
+    """The factors as arrays whose shapes chain, or an error that names the layer that does not."""
     if len(W) != len(H) or len(W) == 0:
         raise ValueError(
             f"W has {len(W)} factors and H has {len(H)}, but both must be lists with one matrix "

@@ -96,7 +96,7 @@ def _top_words(components: ArrayLike, top: int, least: int) -> NDArray[np.intp]:
 
 
 def _npmi(together: Array) -> Array:
-    """From shares of documents with both words; the diagonal has those with one."""
+    """NPMI of pairs of words from shares of documents with both; with one, on the diagonal."""
     alone = np.diag(together)
     out = np.full(together.shape, -1.0)
     some = (together > 0) & (together < 1)

@@ -60,7 +60,7 @@ class Scene(NamedTuple):
     data: Dataset
     ranks: tuple[int, ...]
     truth: dict[int, int]
-    """From the fit's layer (from 0) to the truth's index in ``data.W``."""
+    """Index of the truth in ``data.W`` by the fit's layer, counted from 0."""
 
 
 @lru_cache(maxsize=1)

@@ -45,7 +45,7 @@ class Arrow(NamedTuple):
         return Spot(x0 + t * (x1 - x0), y0 + t * (y1 - y0))
 
     def distance(self, spot: Spot) -> float:
-        """From the point to the nearest one of the arrow."""
+        """Distance of a point from the nearest one of the arrow."""
         (x0, y0), (x1, y1) = self.start, self.end
         way = np.array([x1 - x0, y1 - y0])
         t = float(np.clip(np.dot([spot.x - x0, spot.y - y0], way) / np.dot(way, way), 0, 1))

@@ -97,7 +97,7 @@ class Graph:
 def layer_graph(f: Factorization, size: Size, width: float, title: float) -> Graph:
     """All links of 10 % or more where a layer fits into one row, otherwise the strongest ones.
 
-    In the second case components stand in families, above the one that has their largest share.
+    In the second case components form families, above the one that has their largest share.
     """
     if (width - _LEFT - _RIGHT) / max(f.ranks) >= 1.12 * size.smallest:
         return _rows(f, size, width, title)
@@ -129,7 +129,7 @@ def _rows(f: Factorization, size: Size, width: float, title: float) -> Graph:
 
 
 def _crowding(f: Factorization, links: list[Link]) -> float:
-    """From 1 to 2: links per component of the layer above, where they are most."""
+    """Largest number of links per component of the layer above, limited to 1 to 2."""
     count = Counter(link.above[0] for link in links)
     return float(np.clip(max((n / f.ranks[k - 1] for k, n in count.items()), default=1), 1, 2))
 

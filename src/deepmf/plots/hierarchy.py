@@ -41,7 +41,7 @@ def plot_hierarchy(
 
     The arrows that leave a component of one layer show its shares in those of the next, which add
     up to 100 %. Links of 10 % or more are drawn. Where a layer has too many components for one
-    row, they stand in families, above the component that has their largest share, with that one
+    row, they form families, above the component that has their largest share, with that one
     link each.
 
     A component is shown as its map (scenes), as a picture (faces), by its four largest features

@@ -1,4 +1,4 @@
-"""From values to images: the picture's shape, its colors and their range."""
+"""Images of values: the picture's shape, its colors and their range."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 ToPicture = Callable[[Array], Array]
 Picture = ToPicture | tuple[int, int]
-"""From one value per pixel to a picture: a function, or rows and columns (row after row)."""
+"""Turns one value per pixel into a picture: a function, or rows and columns (row by row)."""
 
 Box = tuple[float, float, float, float]
 """Left, right, bottom, top."""
@@ -79,7 +79,7 @@ class Scale(NamedTuple):
         percentile: float = _BRIGHTEST,
         signed: bool = False,
     ) -> Scale:
-        """From 0 up; with negative values, blue over white to red, the same on both sides."""
+        """Colors from 0 up; with negative values, blue over white to red, symmetric around 0."""
         known = values[np.isfinite(values)]
         sizes = np.abs(known) if known.size else np.zeros(1)
         largest = float(sizes.max())

@@ -93,7 +93,7 @@ class _Sheet(NamedTuple):
 
     columns: int
     cell: float
-    """From one picture to the next on its right."""
+    """Distance from one picture to the next on its right."""
     picture: tuple[float, float]
     """Width and height."""
     name: float

@@ -22,7 +22,7 @@ _WIDE = 5.5
 """Inches: a legend in one line needs them."""
 
 _INCHES = 0.45
-"""For each candidate."""
+"""Inches for each candidate."""
 
 
 def plot_scan(scan: Scan, *, width: float = TWO_COLUMNS) -> Figure:
@@ -63,8 +63,8 @@ def plot_scan(scan: Scan, *, width: float = TWO_COLUMNS) -> Figure:
     axes[2].set_ylim(0, 1.1 * max(c.smallest for c in order) or 1)
     axes[2].set_ylabel("smallest\nsingular value", fontsize=NORMAL)
     labels = [c.label for c in order]
-    turned = max(map(len, labels)) > 3 and len(labels) > 4
-    axes[2].set_xticks(x, labels, fontsize=SMALL, rotation=90 if turned else 0)
+    rotated = max(map(len, labels)) > 3 and len(labels) > 4
+    axes[2].set_xticks(x, labels, fontsize=SMALL, rotation=90 if rotated else 0)
     axes[2].set_xlabel("ranks", fontsize=NORMAL)
     plausible = range(scan.choice.between[0], scan.choice.between[-1] + 1)
     favored = {scan.choice.ranks, *((r,) for r in plausible)}

@@ -25,7 +25,7 @@ COLORS = (
     "#56B4E9",
     "#000000",
 )
-"""Okabe and Ito's palette, told apart by color-blind readers, but for yellow, pale on paper."""
+"""Palette of Okabe and Ito for color-blind readers, without yellow, which is pale on paper."""
 
 NO_DATA = "0.85"
 """The gray of pixels without data."""

@@ -20,7 +20,7 @@ class LayerFit:
     """A layer's fit without penalties, by which relative weights are measured."""
 
     M: Array | None
-    """The factor that the penalty is on; None for H_1, which stays on the data side."""
+    """The factor that the penalty is on; None for codes, which stay on the data side."""
     value: float
     """The penalty's value at it."""
     error: float
@@ -74,7 +74,14 @@ class Regularizer(Parametrized):
     """
 
     separable: ClassVar[bool] = False
-    """Whether value and majorizer are sums over columns; only such penalties can act on H_1."""
+    """Whether value and majorizer are sums over columns; if not, see `shifts`."""
+
+    shifts: ClassVar[bool] = False
+    """Whether the majorizer is ``tau/2 ||M||^2 - <C, M>``.
+
+    Such a penalty may act on H_1 and tie its columns together, as a graph of neighbors does, where
+    data are in memory or on disk.
+    """
 
     natural_set: ClassVar[Constraint | None] = None
     """The constraint a factor with this penalty gets when the user names none."""

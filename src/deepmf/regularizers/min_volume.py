@@ -76,7 +76,7 @@ class MinVolume(Regularizer):
 
     @classmethod
     def from_spec(cls, params: dict[str, Any]) -> MinVolume:
-        """From parameters in a file; those of the first version have ``relative`` for ``scale``."""
+        """The penalty from parameters in a file; version 0.1 had ``relative`` for ``scale``."""
         if "relative" in params:
             scale: Scale = "paper" if params["relative"] else "absolute"
             params = {"scale": scale, **{k: v for k, v in params.items() if k != "relative"}}

@@ -24,7 +24,7 @@ class Ranking(NamedTuple):
 
 
 def table(ranking: Ranking) -> dict[str, Any]:
-    """As plain data; None where a number is missing."""
+    """The table as plain data; None where a number is missing."""
     known = [explained(str(c)) for c in ranking.columns]
     return {
         "columns": [short(c) for c in ranking.columns],

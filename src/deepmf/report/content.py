@@ -1,4 +1,4 @@
-"""From runs to the plain data of the page."""
+"""Runs as the plain data of the page."""
 
 from __future__ import annotations
 

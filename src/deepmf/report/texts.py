@@ -1,4 +1,4 @@
-"""Names and sentences of the page."""
+"""Texts of the page: names, meanings of columns, descriptions of fits."""
 
 from __future__ import annotations
 

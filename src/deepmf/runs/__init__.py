@@ -1,4 +1,4 @@
-"""From a file to a folder of results, and back."""
+"""Runs: fits of files whose results are folders."""
 
 from deepmf.runs.apply import apply, save_applied
 from deepmf.runs.compare import compare

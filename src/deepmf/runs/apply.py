@@ -37,7 +37,7 @@ class Applied:
     """A run's components on other data."""
 
     run: Run
-    """With the codes, the layout and the residuals of these data."""
+    """The run with the codes, the layout and the residuals of these data."""
     errors: Sequence[float]
     """||X - W_l codes||^2 / ||X||^2 of each layer."""
 
@@ -123,7 +123,7 @@ def save_applied(folder: Path, applied: Applied) -> None:
 
 
 def _reading(run: Run, config: Config, path: str, answers: Mapping[str, Any]) -> Reading:
-    """As the run's data were read, with the bands that the run has."""
+    """Choices that read these data as the run's were read, with the bands that the run has."""
     answers = {name: value for name, value in answers.items() if value is not None}
     if path.startswith("dataset:"):
         return Reading(**answers)
@@ -180,7 +180,7 @@ def _spectra_totals(f: Factorization) -> tuple[tuple[float, ...], ...] | None:
 
 
 def _scaled(run: Run, data: Dataset, how: str | None) -> Dataset:
-    """In the way of the run, by what its own data measured."""
+    """The data scaled like the run's, by the statistics of the run's data."""
     if how is None:
         return data
     by = run.f.layout.scaling

@@ -130,7 +130,7 @@ def instability(fits: Sequence[Factorization]) -> float | None:
 
 
 def _ranked(entries: list[Entry]) -> list[Entry]:
-    """By the mean MRSA to the truth, where all fits that did not diverge have one."""
+    """Entries in the order of the mean MRSA, where all fits that did not diverge have one."""
     angles, errors = {}, {}
     for entry in entries:
         measures = entry.measures()

@@ -25,7 +25,7 @@ FIT_DEFAULTS = {
     for name, parameter in inspect.signature(factorize).parameters.items()
     if name not in _NOT_IN_FILES
 }
-"""What ``[fit]`` may hold: the arguments of `factorize` that a file can say."""
+"""Settings that ``[fit]`` may hold: the arguments of `factorize` that a file can state."""
 
 PATHS = ("wavelengths", "features", "samples")
 """Answers of `Reading` that name files."""
@@ -39,7 +39,7 @@ class ConfigError(SettingError):
 
 @dataclass(frozen=True)
 class Config:
-    """Where the data are, how to read them, and how to fit them.
+    """Settings of a run: its data, how they are read, and how they are fitted.
 
     Attributes
     ----------
@@ -69,7 +69,7 @@ class Config:
 
     @property
     def files(self) -> list[str]:
-        """What a run reads."""
+        """Files that a run reads."""
         beside = [getattr(self.reading, name) for name in PATHS]
         known = [truth_file(file) for file in (*self.truth, self.fixed) if file]
         classes = labels_file(self.labels) if self.labels else None
@@ -146,7 +146,7 @@ class Config:
         return Checkpoint.of(self.fit.get("checkpoint"))
 
     def updated(self, **settings: Any) -> Config:
-        """With other settings of the fit; those that are None stay as they are."""
+        """Copy with other settings of the fit; those that are None stay as they are."""
         return replace(
             self, fit={**self.fit, **{k: v for k, v in settings.items() if v is not None}}
         )
@@ -165,7 +165,7 @@ class Config:
 
 
 def spec(setting: str, text: str) -> str | dict[str, Any]:
-    """What ``NAME``, ``NAME:value`` or ``NAME:key=value,...`` means.
+    """Parse ``NAME``, ``NAME:value`` or ``NAME:key=value,...``.
 
     ``grouped-sparse:0.7`` is ``{"name": "grouped-sparse", "sparsity": 0.7}``: a lone value belongs
     to the first parameter. Values are written as in TOML.
@@ -236,7 +236,7 @@ def _shape(given: Any, file: Path) -> tuple[int, int]:
 
 
 def _plain(value: Any) -> Any:
-    """For TOML, which has no null: a layer without a regularizer is ``"none"``."""
+    """A value that TOML can hold, which has no null: no regularizer is ``"none"``."""
     if isinstance(value, Mapping):
         return {k: _plain(v) for k, v in value.items() if v is not None}
     if isinstance(value, list | tuple):

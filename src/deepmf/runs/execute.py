@@ -1,4 +1,4 @@
-"""From settings to a finished run."""
+"""Executes the settings of a run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Folders that appear whole or not at all."""
+"""Atomic creation of folders."""
 
 from __future__ import annotations
 

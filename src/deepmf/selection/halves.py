@@ -33,7 +33,7 @@ class Half(NamedTuple):
     parts: NDArray[np.intp]
     """The part of each feature, from 0."""
     weights: str | None
-    """As in `factorize`."""
+    """The argument ``weights`` of `factorize`."""
 
     def errors(self, f: Factorization) -> Array:
         """``completion_errors`` on the samples that the fit has not seen."""
@@ -54,7 +54,7 @@ class Halves:
 
     @cached_property
     def weights(self) -> str | None:
-        """Of fits, as in `factorize`."""
+        """The argument ``weights`` of fits to these samples."""
         return None if sparse.issparse(self.X) or not np.isnan(self.X).any() else "observed"
 
     def half(self, k: int, seed: int) -> Half:

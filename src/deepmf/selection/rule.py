@@ -64,7 +64,7 @@ class Candidate:
 
     @property
     def error(self) -> float:
-        """Of layer 1, mean over the halves."""
+        """Error of layer 1 on hidden features, mean over the halves."""
         return float(self.errors[:, 0].mean())
 
     @property
@@ -74,12 +74,12 @@ class Candidate:
 
     @property
     def agreement(self) -> float:
-        """Of layer 1, median over the splits."""
+        """Agreement of layer 1, median over the splits."""
         return float(np.median(self.agreements[:, 0]))
 
     @property
     def depth_agreement(self) -> float:
-        """Of the least stable of the deeper layers, median over the splits."""
+        """Agreement of the least stable deeper layer, median over the splits."""
         return float(np.median(self.agreements[:, 1:], axis=0).min())
 
 
@@ -246,7 +246,7 @@ def _deeper(candidates: Sequence[Candidate], taken: Candidate) -> tuple[tuple[in
 
 
 def _margin(worse: Candidate, best: Candidate) -> float:
-    """How many standard errors of their difference, half by half, lie between two candidates."""
+    """Difference of two candidates' errors, half by half, in standard errors."""
     if not np.isfinite(worse.error):  # fits that diverged
         return np.inf
     difference = worse.errors[:, 0] - best.errors[:, 0]
@@ -255,7 +255,7 @@ def _margin(worse: Candidate, best: Candidate) -> float:
 
 
 def _faults(c: Candidate) -> str:
-    """What is wrong with components that are stable none the less."""
+    """Faults of components that are stable nevertheless, in words."""
     found = []
     if c.duplicates:
         found.append(f"{c.duplicates} of them repeat another")

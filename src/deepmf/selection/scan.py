@@ -1,4 +1,4 @@
-"""Many ranks and depths on the same data, measured by what tells a good one from a bad one."""
+"""Rank and depth selection by held-out error and stability."""
 
 from __future__ import annotations
 
@@ -212,7 +212,7 @@ class _Task(NamedTuple):
 
 
 class _Fitted(NamedTuple):
-    """What is kept of a fit."""
+    """Measurements of one fit."""
 
     errors: Array
     """See `completion_errors`."""
@@ -221,7 +221,7 @@ class _Fitted(NamedTuple):
     fit_error: float
     """||X - W_1 H_1|| / ||X|| on the samples of the fit."""
     facts: dict[str, Any]
-    """Of layer 1, as `Candidate` has them."""
+    """Fields of `Candidate` that describe layer 1."""
     failure: StartError | None = None
     """Why there is no start, and so no fit."""
 
@@ -229,7 +229,7 @@ class _Fitted(NamedTuple):
 def _fit(task: _Task) -> _Fitted:
     half = task.data.half(task.k, task.random_state)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of fits that could go on, or that diverge
+        warnings.simplefilter("ignore")  # of fits that have not converged, or that diverge
         try:
             f = factorize(
                 half.seen,
@@ -248,7 +248,7 @@ def _fit(task: _Task) -> _Fitted:
 
 
 def _failed(ranks: tuple[int, ...], features: int, failure: StartError) -> _Fitted:
-    """Stands for a fit whose start does not exist."""
+    """Measurements in place of a fit whose start does not exist."""
     bases = [np.full((features, rank), np.nan) for rank in ranks]
     facts = _facts(np.zeros((features, ranks[0])), np.zeros((ranks[0], 1)))
     return _Fitted(np.full(len(ranks), np.inf), bases, np.inf, facts, failure)
@@ -292,7 +292,7 @@ def _agreement(A: Array, B: Array) -> float:
 
 
 def _plain(value: Any) -> Any:
-    """For JSON, which has no arrays and no infinite numbers."""
+    """A value that JSON can hold, which has no arrays and no infinite numbers."""
     if isinstance(value, np.ndarray | list | tuple):
         return [_plain(v) for v in (value.tolist() if isinstance(value, np.ndarray) else value)]
     return None if isinstance(value, float) and not np.isfinite(value) else value

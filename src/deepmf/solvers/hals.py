@@ -14,7 +14,7 @@ class HALS(Solver):
 
     Where f separates over columns (every H of the layer-centric loss) that is the exact minimizer
     over the row; otherwise it minimizes a quadratic above f. Blocks with A = I (every W) are
-    turned, so that W is updated column by column. Runs ``max_iter`` rounds, whatever ``tol``.
+    transposed, so that W is updated column by column. Runs ``max_iter`` rounds, whatever ``tol``.
     """
 
     name = "hals"

@@ -51,8 +51,8 @@ class FastProjectedGradient(Solver):
     ) -> Array:
         """See `Solver.solve`."""
         if self._by_row(q, constraint):
-            turned = np.ascontiguousarray(M.T)
-            return np.ascontiguousarray(self.solve(q.T, constraint, turned, max_iter, tol).T)
+            transposed = np.ascontiguousarray(M.T)
+            return np.ascontiguousarray(self.solve(q.T, constraint, transposed, max_iter, tol).T)
         size = step_sizes(q, constraint, self.scaled)
         if size is None:
             return M
@@ -128,7 +128,7 @@ class _Descent:
 
         better = self.moving & (change <= 0)  # false for NaN too
         small = better & (length <= self.tol**2 * self.first)
-        # Only a plain step tells of M: a short one from an extrapolated point is tried again.
+        # Only a plain step says whether M has converged: a short extrapolated one is tried again.
         self.moving &= np.where(better, ~(small & self.fresh), ~self.fresh)
         self._advance(new, Hnew, D, HD, better, better & ~small)
         if self.by_column and 2 * np.count_nonzero(self.moving) < len(self.moving):
@@ -166,7 +166,7 @@ class _Descent:
             setattr(self, name, getattr(self, name)[keep])
 
     def result(self) -> Array:
-        """All columns, those that have left included."""
+        """All columns, those that have converged and left included."""
         if self.live is None:
             return self.M
         self.out[:, self.live] = self.M

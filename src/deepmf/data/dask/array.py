@@ -25,26 +25,26 @@ class DaskData(Matrix):
     ----------
     array : Dask array, m x n
         Only `numpy` loads it into this process.
-    turned : bool
-        See `Matrix.turned`.
+    transposed : bool
+        See `Matrix.transposed`.
     device : str or torch.device, optional
         Where workers work.
     """
 
     lazy = True
 
-    def __init__(self, array: Any, turned: bool = False, device: Any = None) -> None:
-        self.array, self.turned, self.device = array, turned, device
+    def __init__(self, array: Any, transposed: bool = False, device: Any = None) -> None:
+        self.array, self.transposed, self.device = array, transposed, device
         self.shape, self.dtype = array.shape, working_dtype(array.dtype)
 
     @property
     def T(self) -> DaskData:
         """See `Matrix.T`."""
-        return DaskData(self.array.T, not self.turned, self.device)
+        return DaskData(self.array.T, not self.transposed, self.device)
 
     def on(self, device: Any) -> DaskData:
         """See `Matrix.on`: for workers that work on their devices."""
-        return self if device == self.device else DaskData(self.array, self.turned, device)
+        return self if device == self.device else DaskData(self.array, self.transposed, device)
 
     def checked(self, name: str) -> DaskData:
         """See `Matrix.checked`; entries are checked when workers load them."""
@@ -70,7 +70,7 @@ class DaskData(Matrix):
         X = self.array
         if X.numblocks[0] == 1:
             return X
-        axis = 1 if self.turned else 0
+        axis = 1 if self.transposed else 0
         warn(
             f"X is chunked along its features too ({X.numblocks[0]} chunks along axis "
             f"{axis}) and is rechunked to whole samples, which reads every chunk for each of "
@@ -98,7 +98,7 @@ class DaskData(Matrix):
 
     def find(self, test: Callable[[NDArray], NDArray]) -> Found | None:
         """See `Matrix.find`: workers search their own blocks."""
-        found = self.workers.each("find", lambda _: (test, self.turned))
+        found = self.workers.each("find", lambda _: (test, self.transposed))
         return self._first((self.workers.columns(j).start, found[j]) for j in sorted(found))
 
     def numpy(self) -> NDArray:

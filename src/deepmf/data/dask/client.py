@@ -37,7 +37,7 @@ def disconnect(client: Any, cluster: Any) -> None:
 
 
 def memory_used(client: Any) -> dict[str, int]:
-    """By worker; those without deepmf, or with another version of it, are refused."""
+    """Facts about each worker; workers without deepmf, or another version of it, are refused."""
 
     def version() -> str:  # sent as it is, to workers that may not have deepmf
         return str(import_module("deepmf._utils.version").__version__)

@@ -177,12 +177,12 @@ class ColumnStore:
         """Statistics of every block, without those of its columns."""
         return self._stats
 
-    def find(self, test: Callable[[Any], Any], turned: bool) -> dict[int, Found | None]:
+    def find(self, test: Callable[[Any], Any], transposed: bool) -> dict[int, Found | None]:
         """Entries of every block, or of its transpose, for which a test holds."""
         found = {}
         for j in self._parts:
             block = self._readers[j]()
-            block.turned = turned
+            block.transposed = transposed
             found[j] = block.find(test)
         return found
 
@@ -199,7 +199,7 @@ class ColumnStore:
         return sum(float(np.abs(H).sum(dtype=float)) for H in self.codes().values())
 
     def raise_codes(self, floor: float, constraint: Constraint) -> None:
-        """Codes that are at least so large, then projected."""
+        """Codes raised to at least a given size, then projected."""
         for j, H in self.codes().items():
             self._parts[j].codes.set(constraint.project(np.maximum(H, floor)))
 

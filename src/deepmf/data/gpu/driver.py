@@ -23,7 +23,7 @@ class NoPassError(RuntimeError):
 
 
 class Kernel:
-    """A compiled function of a device's."""
+    """A compiled function of a device."""
 
     def __init__(self, function: ctypes.c_void_p, threads: tuple[int, int], shared: int) -> None:
         self.function, self.threads, self.shared = function, threads, shared
@@ -135,7 +135,7 @@ def _driver() -> Any:
 
 
 def _call(name: str, *arguments: Any) -> None:
-    """A call of the driver's, or its own words on why it failed."""
+    """A call of the driver, or its own message on why it failed."""
     code = getattr(_driver(), name)(*arguments)
     if code != 0:
         text = ctypes.c_char_p()

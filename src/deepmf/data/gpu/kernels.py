@@ -1,8 +1,8 @@
 """Updates of the codes on a CUDA device: the kernels of ``pass.cu``, their sizes and launches.
 
 Up to 64 bytes of codes a column, X is read once: a tile of columns stays on chip from ``G'X``
-through the descent to ``X H'``. Beyond, G'X is cuBLAS's, several threads share a column of the
-descent, and X is read a second time for ``X H'``. Sums over columns are in double precision.
+through the descent to ``X H'``. Beyond, cuBLAS computes G'X, several threads share a column of
+the descent, and X is read a second time for ``X H'``. Sums over columns are in double precision.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Columns of X on a device: all of them there, or sent from the CPU's memory block by block."""
+"""Columns of X on a device: all of them there, or sent from host memory block by block."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Blocks(Protocol):
     """Columns that are there together."""
 
     def each(self, width: int) -> Iterator[tuple[slice, torch.Tensor]]:
-        """So many columns after the others; each tensor is good until the next one is asked for."""
+        """Blocks of N columns in turn; each tensor is valid until the next one is asked for."""
 
     def some(self, index: NDArray[np.intp]) -> NDArray:
         """Some columns, on the CPU."""

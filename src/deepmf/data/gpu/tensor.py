@@ -75,7 +75,7 @@ class TensorData(Matrix):
                     f"{matrix.description}: pass a dense array, or leave device out."
                 )
         there = cls._placed(X, where, home)
-        there.turned = matrix.turned
+        there.transposed = matrix.transposed
         return there
 
     @classmethod
@@ -96,7 +96,7 @@ class TensorData(Matrix):
     def T(self) -> TensorData:
         """See `Matrix.T`."""
         other = type(self)(self.array.T, self.device, self.home)
-        other.turned = not self.turned
+        other.transposed = not self.transposed
         return other
 
     def checked(self, name: str) -> TensorData:
@@ -171,7 +171,7 @@ class TensorData(Matrix):
 
 @contextmanager
 def at_work(device: torch.device) -> Iterator[None]:
-    """In full precision, whatever PyTorch is set to; too little memory gets an error message."""
+    """Compute in full precision whatever PyTorch is set to; explain running out of memory."""
     settings: Any = torch.backends.cuda.matmul
     new = hasattr(settings, "fp32_precision")  # from PyTorch 2.9 on
     name, exact = ("fp32_precision", "ieee") if new else ("allow_tf32", False)

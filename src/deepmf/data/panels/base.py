@@ -125,6 +125,8 @@ class Panels(ABC):
     """Columns in a panel."""
     any_datafit: ClassVar[bool] = False
     """Whether terms may be other distances than squared errors."""
+    may_tie_columns: ClassVar[bool] = False
+    """Whether `improve` finds `Coding.shift` from all codes, so that a penalty may tie columns."""
     weighted: ClassVar[bool] = False
     """Whether entries of X are missing or have weights."""
 

@@ -56,7 +56,7 @@ class ColumnPanels(Panels):
         Statistics of X, if they have been gathered.
     """
 
-    any_datafit = True
+    any_datafit, may_tie_columns = True, True
     tasks: ClassVar[int]
     """Largest number of tasks into which a compiled pass is split."""
 
@@ -126,8 +126,14 @@ class ColumnPanels(Panels):
         """
         products, descent = self._products(coding), None
         shift = coding.shift(self.codes.H)
+        penalize = coding.regularizer is not None and coding.regularizer.separable
         if shift is not None:
             products.shift(*shift)
+        elif not penalize and self.count > 1:
+            raise ValueError(
+                f"{coding.regularizer!r} ties the columns of H together with a majorizer other "
+                f"than tau/2 ||M||^2 - <C, M>: return Quadratic.of(A=tau, C=C), tau a float."
+            )
         width = self.width
         if shift is not None and isinstance(products, Squares):
             set_H = coding.constraint
@@ -140,7 +146,6 @@ class ColumnPanels(Panels):
                 work = self._fused(coding, products, descent)
             else:
                 work, width = self._by_blas(products, descent), max(width, _NARROWEST_PRODUCT)
-        penalize = coding.regularizer is not None and coding.regularizer.separable
 
         def task(cols: slice) -> tuple[Sums, float]:
             sums = work(cols)

@@ -41,7 +41,7 @@ class Finding:
 
     @classmethod
     def from_spec(cls, spec: list[Any]) -> Finding:
-        """From what `spec` gave."""
+        """The finding that `spec` described."""
         kind, layer, marked = spec
         return cls.of(str(kind), None if layer is None else int(layer), str(marked))
 

@@ -1,17 +1,21 @@
-"""Centers of clusters by spherical k-means among singular vectors."""
+"""Centers of clusters by k-means among singular vectors."""
 
 from __future__ import annotations
 
-import warnings
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from deepmf._utils.messages import setting
+from deepmf._utils.threads import single_blas
 from deepmf.core.quadratic import Array
 from deepmf.data.panels.base import Panels
 from deepmf.init.base import StartError
 
-_RESTARTS = 4
+Labels = NDArray[np.intp]
+
+_RESTARTS, _ROUNDS = 4, 100
 _LARGEST = 50_000
 """Samples that are clustered; of more, a random choice."""
 
@@ -20,38 +24,70 @@ def kmeans(panels: Panels, rank: int, rng: np.random.Generator) -> Array:
     """Centers of ``rank`` clusters of the samples, which are compared by their angles.
 
     Samples are projected onto as many leading left singular vectors U, if there are so many, and
-    given norm one; k-means there takes a few restarts. The columns of W are U times the centers,
+    given norm one. The best of a few restarts is kept. The columns of W are U times the centers,
     clipped at zero.
     """
-    from sklearn.cluster import KMeans  # late: it loads slowly
-    from sklearn.exceptions import ConvergenceWarning
-    from threadpoolctl import threadpool_limits
-
     n = panels.shape[1]
     U, _ = panels.leading(min(rank, *panels.shape))
-    Z = panels.dot(U) if n <= _LARGEST else panels.dot(U, _some(n, rng))
+    Z = panels.dot(U, _some(n, rng) if n > _LARGEST else None)
     norms = np.linalg.norm(Z, axis=0)
     Z = Z[:, norms > 0] / norms[norms > 0]
-    if Z.shape[1] < rank:
-        raise StartError(
-            f"k-means found only {Z.shape[1]} samples other than zero where rank {rank} was asked "
-            f"for. Lower the rank."
-        )
-    seed = int(rng.integers(2**31))
-    with threadpool_limits(1), warnings.catch_warnings():
-        # one thread: sums of several would differ in their last bits
-        warnings.simplefilter("ignore", ConvergenceWarning)  # too few clusters are counted below
-        found = KMeans(rank, n_init=_RESTARTS, random_state=seed).fit(Z.T)
-    W = np.maximum(U @ found.cluster_centers_.T, 0)
-    sizes = np.linalg.norm(W, axis=0)
-    clusters = len(np.unique(found.labels_[sizes[found.labels_] > 0]))
+    W, clusters = np.zeros((len(U), 0)), 0
+    if Z.shape[1] >= rank:
+        with single_blas():  # sums of several threads would differ in their last bits
+            found = [_clusters(Z, rank, rng) for _ in range(_RESTARTS)]
+        centers, labels, _ = min(found, key=lambda clusters: clusters[2])
+        W = np.maximum(U @ centers, 0)
+        reached = np.asarray(W.any(axis=0))
+        clusters = len(np.unique(labels[reached[labels]]))
     if clusters < rank:
         raise StartError(
             f"k-means found only {clusters} clusters with a positive center where rank {rank} was "
             f"asked for. Lower the rank or use {setting(init='random')}."
         )
-    return np.sqrt(panels.norm2 / n) * W / sizes
+    return np.sqrt(panels.norm2 / n) * W / np.linalg.norm(W, axis=0)
 
 
-def _some(n: int, rng: np.random.Generator) -> np.ndarray:
+def _clusters(Z: Array, rank: int, rng: np.random.Generator) -> tuple[Array, Labels, float]:
+    """Centers, labels and ``-sum_j <z_j, c> - ||c||^2 / 2`` of the columns z_j, by Lloyd's rounds.
+
+    That sum is half of the squared distances to the centers, up to a constant.
+    """
+    centers = _spread(Z, rank, rng)
+    labels: Labels = np.full(Z.shape[1], -1)
+    for _ in range(_ROUNDS):
+        nearness = centers.T @ Z - np.sum(centers**2, axis=0)[:, None] / 2
+        before, labels = labels, np.argmax(nearness, axis=0)
+        if np.array_equal(labels, before):
+            break
+        counts = np.bincount(labels, minlength=rank)
+        sums = np.array([np.bincount(labels, row, rank) for row in Z])
+        centers = np.where(counts, sums / np.maximum(counts, 1), centers)
+    return centers, labels, -float(np.sum(np.max(nearness, axis=0)))
+
+
+def _spread(Z: Array, rank: int, rng: np.random.Generator) -> Array:
+    """Columns of Z to begin from: of a few that are likely far from those before, the best.
+
+    This is greedy k-means++ (Arthur and Vassilvitskii 2007), with the cosines of unit columns.
+    """
+    chosen = [int(rng.integers(Z.shape[1]))]
+    far = _squares(Z, chosen)[0]
+    while len(chosen) < rank:
+        reached = np.cumsum(far)
+        drawn = np.searchsorted(reached, rng.random(2 + int(np.log(rank))) * reached[-1])
+        candidates = np.minimum(drawn, Z.shape[1] - 1)
+        left = np.minimum(far, _squares(Z, candidates))
+        best = int(np.argmin(left.sum(axis=1)))
+        chosen.append(int(candidates[best]))
+        far = left[best]
+    return Z[:, chosen]
+
+
+def _squares(Z: Array, chosen: Any) -> Array:
+    """Half of the squared distances of the columns of Z to some of them."""
+    return np.maximum(1 - Z[:, chosen].T @ Z, 0)
+
+
+def _some(n: int, rng: np.random.Generator) -> Labels:
     return np.sort(rng.choice(n, _LARGEST, replace=False))

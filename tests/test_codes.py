@@ -165,8 +165,9 @@ SHORT = {"hierarchy": "codes", "max_iter": 5, "tol": 0, "random_state": 0}
 @pytest.mark.parametrize("settings", FITS, ids=str)
 @pytest.mark.parametrize("kind", KINDS)
 def test_fits_do_not_depend_on_the_kind_of_data(settings, kind):
-    f = factorize(X, RANKS, **SHORT, **settings)
-    g = factorize(KINDS[kind](X), RANKS, **SHORT, **settings)
+    settings = {**SHORT, **settings, "init": "nndsvd"}  # k-means jumps where there are no clusters
+    f = factorize(X, RANKS, **settings)
+    g = factorize(KINDS[kind](X), RANKS, **settings)
     rtol = 1e-7 if kind != "float32" else 1e-3
     np.testing.assert_allclose(g.history.objective, f.history.objective, rtol=rtol)
     for k in (1, 2, 3):

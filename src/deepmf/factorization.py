@@ -502,12 +502,12 @@ class Factorization:
         >>> f = factorize(X, [4, 2], model="data-centric", constraint_W="nonnegative")
         >>> words = ["sun", "sky", "sea", "sand", "code", "bug", "test", "type"]
         >>> print(f.tree(top=2, features=words))
-        L2-1  sun, sea
-        ├── L1-1 (100%)  sun, sky
-        └── L1-3 (100%)  sea, sand
-        L2-2  code, test
-        ├── L1-2 (100%)  code, bug
-        └── L1-4 (100%)  test, type
+        L2-1  code, test
+        ├── L1-1 (100%)  test, type
+        └── L1-3 (100%)  code, bug
+        L2-2  sun, sea
+        ├── L1-2 (100%)  sun, sky
+        └── L1-4 (100%)  sea, sand
         """
         check_integer("top", top, 1)
         names = layer_names(labels, self.ranks)

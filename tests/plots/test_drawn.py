@@ -217,7 +217,7 @@ def test_top_features_of_signed_components_go_by_size(signed_faces):
 def test_features_without_a_weight_are_left_out(topics):
     _, f = topics
     W = [M.copy() for M in f.W]
-    W[0][3:, 0] = 0
+    W[0][:3, 0], W[0][3:, 0] = 1, 0
     W[0][:, 1] = 0
     tops = top_features(dataclasses.replace(f, W=W), 1, 10)
     assert [len(top) for top in tops] == [3, 0, 10, 10, 10]

@@ -77,8 +77,9 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         give an array to `fit`.
     recipe : {"scene", "topics", "cells", "images"}, optional
         Settings measured to give good answers for a kind of data: model, constraints, penalties,
-        start, direction of depth, and for raw counts how to scale them. Those that are given here
-        win. ``None`` (default) and ``"none"``: the defaults below.
+        start, direction of depth, stopping, and for raw counts how to scale them. Arguments that
+        are given win; those left out are the recipe's. ``None`` (default) and ``"none"``: the
+        defaults below.
     scale : {"tfidf", "sublinear-tfidf", "log", "unit", "none"}, optional
         How samples are scaled first: counts of words by their rarity, counts of genes by the
         logarithm of their share, all to norm one. The result keeps what X was scaled by, and scales
@@ -100,16 +101,18 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         subclass of `Loss` is a model of your own.
     constraint_W, constraint_H : None, str, Constraint, or a list with one per layer
         Sets that W_l and H_l must lie in: ``"nonnegative"``, ``"none"`` (signed), ``"simplex"``
-        (nonnegative, columns sum to 1), ``"capped-simplex"`` (at most 1), ``"box"`` (0 to 1), or
-        objects such as ``Box(0, 5)``, ``GroupedSparse(0.8)`` (average sparsity of the columns) and
+        (nonnegative, columns sum to 1), ``"capped-simplex"`` (at most 1), ``"box"`` (0 to 1),
+        ``"one-parent"`` for H_l with l >= 2 (one nonzero entry per column: a tree), or objects
+        such as ``Box(0, 5)``, ``GroupedSparse(0.8)`` (average sparsity of the columns) and
         ``Fixed(values)`` (known components). ``None`` (default): nonnegative, with columns that
         sum to 1 where the model or the penalty needs a W of fixed scale.
     regularizer_W, regularizer_H : None, str, Regularizer, or a list with one per layer
-        Penalties added to the loss: ``MinVolume(weight)``, ``1/2 logdet(W'W + delta I)`` for W
+        Penalties added to the loss: ``MinVolume()``, ``1/2 logdet(W'W + delta I)`` for W
         (components close to the data), ``Ridge(weight)``, ``1/2 ||M||^2``, ``L1(weight)``,
         ``||M||_1`` (sparse), or their names ``"min-volume"``, ``"ridge"``, ``"l1"``. A weight is
-        relative to the error of the layer's own fit, and so free of the data's units. ``None``
-        (default): no penalty.
+        relative to the error of the layer's own fit, and so free of the data's units; the
+        minimum volume's follows from a likelihood and needs no tuning. ``"none"``, or ``None``
+        without a recipe: no penalty.
     hierarchy : {"components", "codes"}, default "components"
         What each layer factors of the one before: its components, ``W_{l-1} ~ W_l H_l``, so that
         those with similar features join, or its codes, ``H_{l-1} ~ W_l H_l``, so that those that
@@ -118,18 +121,20 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         What is one in the result, where the model leaves scales open: the sum of a component's
         entries, so that codes are shares of mass; its norm; or the mean square of its codes.
     init : None, str, function, a list of these, or (Ws, Hs)
-        Where to start. ``"nndsvd"``: from singular vectors; ``"snpa"``: from extreme samples,
+        Where to start. ``"k-means"``: from centers of clusters; ``"snpa"``: from extreme samples,
         where some are nearly pure; ``"vca"`` and ``"nfindr"``: likewise; ``"mv-dual"``: from a
-        simplex around the samples, where none is pure; ``"hierarchical"``: from clusters of
-        samples; ``"random"``; a function ``start(panels, rank, rng) -> W``; or feasible factors,
-        (Ws, Hs) as above. ``None`` (default): ``"nndsvd"``, and ``"random"`` where the rank
-        exceeds the data's dimensions, W may be negative, or entries are missing or weighted. A list
-        such as ``["hierarchical", "snpa"]`` fits each layer alone from each, and keeps the fit with
-        the lowest objective.
+        simplex around the samples, where none is pure; ``"hierarchical"``: from representatives
+        of clusters; ``"nndsvd"``: from singular vectors; ``"merged"``: from merged components of
+        the layer before; ``"random"``; a function ``start(panels, rank, rng) -> W``; or feasible
+        factors, (Ws, Hs) as above. ``None`` (default): ``"k-means"``, with
+        a seed of its own; ``"snpa"`` where there are fewer clusters than components; ``"random"``
+        where W may be negative, or entries are missing or weighted. A list such as
+        ``["snpa", "k-means"]`` fits each layer alone from each, and keeps the fit with the lowest
+        objective.
     augment : int, optional
         Sweeps of each layer alone before the next is started from its components; 0: all layers
-        are started first and then swept together. ``None`` (default): each layer is first fitted
-        alone until it settles. ``"multilayer"`` always runs ``max_iter`` here.
+        are started first and then swept together, as in the paper. ``None`` (default): each layer
+        is first fitted alone until it settles. ``"multilayer"`` always runs ``max_iter`` here.
     solver : str or Solver
         How one factor is improved while the others stay: ``"fpgm"`` (default), fast projected
         gradients with restarts, for all constraints; ``"pg"``, without acceleration; ``"hals"``,
@@ -137,7 +142,7 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     max_iter : int, default 500
         Largest number of sweeps, each of which updates all factors once (per layer for
         ``"multilayer"``). Reaching it gives a ``ConvergenceWarning``.
-    tol : float, default 1e-4
+    tol : float, default 1e-4 (1e-2 with the recipe for images)
         Stop when a sweep decreases the objective by less than this fraction of the loss. 0
         disables the test: exactly ``max_iter`` sweeps are run.
     max_time : float, optional

@@ -55,7 +55,7 @@ def compare(
 
     Ranked by MRSA where --truth is given, else by the data error of the last layer.
 
-    Example: deepmf compare urban.mat --truth end6.mat --ranks 6,4,2 --min-volume 10 -o urban-all/
+    Example: deepmf compare urban.mat --truth end6.mat --ranks 6,4,2 -o urban-all/
     """
     with error_messages():
         from deepmf.runs.compare import compare as compare_all

@@ -31,7 +31,7 @@ def datasets(
                 where = "built in" if entry.built_in else "from your files"
                 rows.append([key, entry.about, ",".join(map(str, entry.ranks)), where])
             table(["name", "what it is", "ranks", ""], rows)
-            say("\nFor example: deepmf fit dataset:simulated --ranks 6,4,2 --min-volume 10")
+            say("\nFor example: deepmf fit dataset:simulated --ranks 6,4,2")
             return
         target = out or Path(f"{name}.npz")
         if target.suffix != ".npz":

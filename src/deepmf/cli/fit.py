@@ -72,11 +72,16 @@ def fit(
 ) -> None:
     """Factor the data in a file into layers, and write factors, tables, maps and a report.
 
+    The settings are those of a recipe, chosen by what was read; one line says which. Options win
+    over it, and --recipe none turns it off.
+
     For example:
 
-    deepmf fit urban.mat --ranks 6,4,2 --min-volume 10 --init snpa -o urban/
+    deepmf fit urban.mat --ranks 6,4,2 -o urban/    (a cube: the recipe for scenes)
 
-    deepmf fit counts.h5ad --ranks 20,7 --scale log --model data-centric -o cells/
+    deepmf fit counts.h5ad --ranks 20,7 -o cells/    (cells: theirs, with the log of raw counts)
+
+    deepmf fit table.csv --ranks 8,3 --recipe none --model data-centric -o table/
 
     deepmf fit --config urban/config.toml -o again/    (the same run once more)
 

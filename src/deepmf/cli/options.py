@@ -157,7 +157,7 @@ FIT_OPTIONS: dict[str, Any] = {
         list[str],
         "--regularizer-W",
         MODEL,
-        f"Penalty on W: {_names('regularizer')}, none; as min-volume:10. {_PER_LAYER}",
+        f"Penalty on W: {_names('regularizer')}, none; as l1:0.1. {_PER_LAYER}",
         values=known("regularizer"),
     ),
     "regularizer_H": _option(
@@ -168,13 +168,18 @@ FIT_OPTIONS: dict[str, Any] = {
         values=known("regularizer"),
     ),
     "min_volume": _option(
-        float, "--min-volume", MODEL, "Short for --regularizer-W min-volume:WEIGHT.", "WEIGHT"
+        float,
+        "--min-volume",
+        MODEL,
+        "Minimum volume on W; 1 is the weight of the likelihood.",
+        "WEIGHT",
     ),
     "init": _option(
         list[str],
         "--init",
         MODEL,
-        f"{', '.join(STARTS)}; repeat to keep the best of several.",
+        f"{', '.join(STARTS)}; repeat to keep the best of several. "
+        "Default: the recipe's, or k-means.",
         values=STARTS,
     ),
     "weights": _option(
@@ -188,18 +193,23 @@ FIT_OPTIONS: dict[str, Any] = {
         str,
         "--hierarchy",
         MODEL,
-        "What deeper layers factor: components or codes; default components.",
+        "What deeper layers factor: components or codes. Default: the recipe's, or components.",
         values=("components", "codes"),
     ),
     "normalize": _option(
         str,
         "--normalize",
         MODEL,
-        "Size that is one where the model leaves it open: sum or norm of components, or codes; "
-        "default sum.",
+        "Size that is one where the model leaves it open: sum or norm of components, or codes. "
+        "Default: the recipe's, or sum.",
         values=("sum", "norm", "codes"),
     ),
-    "augment": _option(int, "--augment", MODEL, "Sweeps of each layer before the next is added."),
+    "augment": _option(
+        int,
+        "--augment",
+        MODEL,
+        "Sweeps of each layer before the next is added. Default: until it settles.",
+    ),
     "allow_negative": Annotated[
         bool | None,
         typer.Option(
@@ -213,7 +223,9 @@ FIT_OPTIONS: dict[str, Any] = {
         str, "--solver", STOPPING, f"{_names('solver')}; default fpgm.", values=known("solver")
     ),
     "max_iter": _option(int, "--max-iter", STOPPING, "Most sweeps; default 500."),
-    "tol": _option(float, "--tol", STOPPING, "Least decrease per sweep; default 1e-4."),
+    "tol": _option(
+        float, "--tol", STOPPING, "Least decrease per sweep. Default: the recipe's, or 1e-4."
+    ),
     "max_time": _option(float, "--max-time", STOPPING, "Stop after this many seconds."),
     "inner_iter": _option(int, "--inner-iter", STOPPING, "Most steps per block; default 10."),
     "inner_tol": _option(float, "--inner-tol", STOPPING, "Accuracy per block; default 0.01."),
@@ -234,7 +246,8 @@ MODEL_OPTION = _option(
     str,
     "--model",
     MODEL,
-    f"{_names('model')}; with weights, layer-centric:lam=1.",
+    f"{_names('model')}; with weights, layer-centric:lam=1. "
+    "Default: the recipe's, or layer-centric:lam=0.3.",
     values=known("model"),
 )
 

@@ -59,7 +59,8 @@ def scan(
 ) -> None:
     """Try many ranks and depths, and say which to take and how sure that is.
 
-    Each candidate is fitted with your settings to random halves of the samples. A good one
+    Each candidate is fitted to random halves of the samples, with the settings of the final fit:
+    the recipe's and yours. A good one
     predicts hidden features of the other half, and both halves have the same components. Of more
     than 10,000 samples, 10,000 random ones are used. Data may be dense or sparse (counts of words
     or genes), which stay sparse. If the two signs differ, a range is given.
@@ -69,9 +70,9 @@ def scan(
 
     For example:
 
-    deepmf scan urban.mat --ranks 2-8 --min-volume 1 --init snpa -o scan/
+    deepmf scan urban.mat --ranks 2-8 -o scan/
 
-    deepmf scan cells.h5ad --ranks 5-15 --scale log -o scan/
+    deepmf scan cells.h5ad --ranks 5-15 -o scan/
 
     deepmf scan faces.npy --ranks 5-7 --ranks 5-7,2-4 --tol 1e-3 -o scan/
     """

@@ -27,11 +27,12 @@ class LayerCentric(Loss):
     Parameters
     ----------
     lam : float or sequence of L - 1 floats
-        With ``calibrate`` (default) the wanted ratio of each term to the first one at the start:
-        ``lam_l = lam * err_1 / err_{l+1}``. Without it, lam_l itself. The paper takes 10; large
-        values make layer 1 a copy of layer 2 wherever the data are noisy.
+        With ``calibrate`` (default) the wanted ratio of each term to the first one, with the errors
+        of layers that have each settled alone: ``lam_l = lam * err_1 / err_{l+1}``. Without it,
+        lam_l itself. The paper takes 10 and the errors at the start; large values make layer 1 a
+        copy of layer 2 wherever the data are noisy.
     calibrate : bool
-        Whether ``lam`` is relative to the errors at the start.
+        Whether ``lam`` is relative to the layers' errors.
     """
 
     name = "layer-centric"

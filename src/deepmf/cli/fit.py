@@ -72,14 +72,14 @@ def fit(
 ) -> None:
     """Factor the data in a file into layers, and write factors, tables, maps and a report.
 
-    The settings are those of a recipe, chosen by what was read; one line says which. Options win
-    over it, and --recipe none turns it off.
+    A recipe has settings for a kind of data. It is chosen by what was read,
+    and one line says which it is. Options win over it; --recipe none turns it off.
 
     For example:
 
-    deepmf fit urban.mat --ranks 6,4,2 -o urban/    (a cube: the recipe for scenes)
+    deepmf fit urban.mat --ranks 6,4,2 -o urban/    (a cube: recipe scene)
 
-    deepmf fit counts.h5ad --ranks 20,7 -o cells/    (cells: theirs, with the log of raw counts)
+    deepmf fit counts.h5ad --ranks 20,7 -o cells/    (AnnData: recipe cells)
 
     deepmf fit table.csv --ranks 8,3 --recipe none --model data-centric -o table/
 

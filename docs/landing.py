@@ -12,12 +12,12 @@ f = factorize(
     scene,
     ranks=[6, 4, 2],
     recipe="scene",
+    random_state=0,
     constraint_H=[None, "one-parent", OneParent(unit=True)],
 )
 names = []
 for k, known in enumerate(scene.names):
     order = match(scene.W[k], f.W[k]).order
     names.append([known[list(order).index(j)] for j in range(f.ranks[k])])
-print(f.tree(names))
 figure = plot_hierarchy(f, names=names)
-figure.savefig(Path(__file__).parent / "hierarchy.png", dpi=200, facecolor="white")
+figure.savefig(Path(__file__).parent / "hierarchy.png", dpi=150, facecolor="white")

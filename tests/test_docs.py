@@ -14,6 +14,9 @@ from types import FunctionType
 import pytest
 
 import deepmf
+from deepmf.constraints import OneParent
+from deepmf.fitting.recipes import DEFAULTS, RECIPES
+from deepmf.fitting.registry import resolve
 
 ROOT = Path(__file__).parents[1]
 BLOCK = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
@@ -88,6 +91,29 @@ def test_examples_run(script):
     done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stdout
+
+
+def test_the_page_of_recipes_has_their_settings():
+    text = (ROOT / "docs/guide/recipes.md").read_text(encoding="utf-8")
+    table = text.split("## The settings\n\n")[1].split("\n\n")[0].splitlines()
+    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in table]
+    rows = {row[0].strip("`"): row[1:] for row in cells}
+    assert cells[0][1:] == [*(f"`{name}`" for name in RECIPES), "no recipe"]
+    for k, chosen in enumerate([*RECIPES.values(), None]):
+        settings = {**DEFAULTS, "init": "k-means", **(chosen.settings if chosen else {})}
+        model = resolve("model", settings["model"])
+        weight = next(iter(vars(model).items()))
+        assert rows["model"][k] == f"{model.name}, `{weight[0]}={weight[1]:g}`"
+        assert rows["hierarchy"][k] == settings["hierarchy"]
+        for name in ("init", "normalize"):
+            assert rows[name][k] == f"`{settings[name]!r}`".replace("'", '"')
+        assert float(rows["tol"][k]) == settings["tol"]
+        assert bool(rows["regularizer_W"][k]) == ("regularizer_W" in settings)
+        deeper = chosen.deeper if chosen else {}
+        assert bool(rows["constraint_H` of layers 2, 3, ..."][k]) == ("constraint_H" in deeper)
+        counts = chosen.counts if chosen else None
+        assert rows["raw counts are scaled by"][k] == (f'`"{counts}"`' if counts else "")
+    assert resolve("constraint", RECIPES["topics"].deeper["constraint_H"]) == OneParent(unit=True)
 
 
 @pytest.mark.parametrize("page", [*PAGES, "CONTRIBUTING.md"])

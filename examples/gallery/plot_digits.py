@@ -19,7 +19,7 @@ from deepmf import DeepMF
 from deepmf.plots import plot_hierarchy
 
 X, y = load_digits(return_X_y=True)
-deep = DeepMF([16, 8], model="data-centric", constraint_W="simplex", tol=1e-3).fit(X)
+deep = DeepMF([16, 8], recipe="images", random_state=0).fit(X)
 fig = plot_hierarchy(deep.factorization_, image=(8, 8))
 
 # %%

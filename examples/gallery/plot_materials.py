@@ -2,18 +2,18 @@
 A hierarchy of materials
 ========================
 
-Flat NMF of a hyperspectral image gives a list of materials. A deep factorization also finds what
-they have in common: here six materials of a simulated village merge into four, then two. The image
-is the only input of the fit.
+Flat NMF of a hyperspectral image gives a list of materials. A deep factorization also finds the
+families they form: here six materials of a simulated village merge into four, then two. The image
+is the only input of the fit; the settings are those of the recipe for scenes.
 """
 
-from deepmf import MinVolume, factorize
+from deepmf import OneParent, factorize
 from deepmf.datasets import simulated_scene
 from deepmf.metrics import match
 from deepmf.plots import plot_hierarchy, plot_maps
 
 scene = simulated_scene()
-f = factorize(scene, ranks=[6, 4, 2], regularizer_W=MinVolume(1), init="snpa", tol=1e-3)
+f = factorize(scene, ranks=[6, 4, 2], recipe="scene", random_state=0)
 print(f)
 
 # %%
@@ -27,6 +27,20 @@ for layer in (1, 2, 3):
 # lower component in the upper one.
 
 fig = plot_hierarchy(f)
+
+# %%
+# Links are free, so a material between two families belongs to both. A taxonomy has one parent for
+# each component. Dry grass lies between forest and soil: in layer 3 the nearest spectrum is taken
+# (``unit=True``), where the smallest angle would join grass and soil.
+
+tree = factorize(
+    scene,
+    ranks=[6, 4, 2],
+    recipe="scene",
+    random_state=0,
+    constraint_H=[None, "one-parent", OneParent(unit=True)],
+)
+fig = plot_hierarchy(tree)
 
 # %%
 # Maps of the four materials of the second layer.

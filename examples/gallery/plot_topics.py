@@ -3,13 +3,13 @@ Topics and fields
 =================
 
 Documents use the words of six topics, which belong to three fields. From a sparse matrix of counts,
-layer 1 finds the topics, layer 2 the fields, and the links show which topic belongs to which field.
+layer 1 finds the topics and layer 2 the fields. The recipe for topics gives each topic one field.
 """
 
 import numpy as np
 from scipy import sparse
 
-from deepmf import LayerCentric, factorize
+from deepmf import factorize
 from deepmf.data.dataset import Dataset
 from deepmf.data.layout import Layout
 from deepmf.plots import plot_hierarchy, plot_words
@@ -39,16 +39,9 @@ mixture /= mixture.sum(axis=1, keepdims=True)
 counts = np.column_stack([rng.multinomial(80, p) for p in mixture @ beta.T])
 
 X = Dataset("documents", sparse.csc_array(counts.astype(float)), Layout(features=np.array(words)))
-f = factorize(
-    X,
-    [6, 3],
-    model=LayerCentric(lam=0.1),
-    constraint_W="simplex",
-    init="snpa",
-    max_iter=2000,
-    tol=1e-6,
-)
+f = factorize(X, [6, 3], recipe="topics", random_state=0)
 print(f)
+print(f.tree())
 
 # %%
 # The top words of each topic, then of each field.

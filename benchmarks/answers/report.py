@@ -19,8 +19,8 @@ pictures and digits of k-means on codes of norm 1. scikit-learn's NMF gets the b
 of its codes. Mean and standard deviation over seeds where the data or the method are random. Every
 other method fits each rank by itself.
 
-**Chosen by looking at the truth of these sets**: lam of the recipe for scenes (0.1) and for cells
-(0.03), and of the other recipes the model, the start, one parent each, the scale and tol. They were
+**Chosen by looking at the truth of these sets**: lam of the recipes for scenes and
+for cells, and of the other recipes the model, the start, one parent each, the scale and tol. They were
 also tried on parts of these sets (random classes, other ranks, half of the cells), with the same
 result. The weight and delta of the minimum volume follow from the data."""
 

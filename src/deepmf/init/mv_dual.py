@@ -31,7 +31,7 @@ def mv_dual(panels: Panels, rank: int, rng: np.random.Generator | None = None) -
 
     On the plane u'y = 1, rows of Q are facets ``q_k'y = (1 - t_k'(y - v)) / r`` of the simplex with
     vertices Q^-1 and center v. The t_k are the vertices of its dual about v, whose volume is
-    proportional to |det Q|. The slack rho is what noise of the size of the residual makes of
+    proportional to ``|det Q|``. The slack rho is what noise of the size of the residual makes of
     columns inside. ||q_k|| is that of the largest simplex of columns (N-FINDR), the first Q.
     Stages with less and less slack approach s where there is little noise. In the end vertices are
     scaled such that codes sum to one, as nearly as a single scale for each allows.

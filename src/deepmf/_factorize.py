@@ -151,7 +151,7 @@ def factorize(
     max_iter : int, default 500
         Largest number of sweeps, each of which updates all factors once (per layer for
         ``"multilayer"``). Reaching it gives a ``ConvergenceWarning``.
-    tol : float, default 1e-4 (1e-2 with the recipe for images)
+    tol : float, default 1e-4, or the recipe's
         Stop when a sweep decreases the objective by less than this fraction of the loss. 0
         disables the test: exactly ``max_iter`` sweeps are run.
     max_time : float, optional

@@ -20,9 +20,9 @@ of its codes. Mean and standard deviation over seeds where the data or the metho
 other method fits each rank by itself.
 
 **Chosen by looking at the truth of these sets**: lam of the recipes for scenes and
-for cells, and of the other recipes the model, the start, one parent each, the scale and tol. They were
-also tried on parts of these sets (random classes, other ranks, half of the cells), with the same
-result. The weight and delta of the minimum volume follow from the data."""
+for cells, and of the other recipes the model, the start, one parent each, the scale and tol. They
+were also tried on parts of these sets (random classes, other ranks, half of the cells), with the
+same result. The weight and delta of the minimum volume follow from the data."""
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """
-Strokes of digits, with scikit-learn
-====================================
+Digits, with scikit-learn
+=========================
 
 `DeepMF` is a scikit-learn transformer: rows are samples, and it works in pipelines and grid
 searches. This example classifies digits by the codes of two layers and by their pixels.

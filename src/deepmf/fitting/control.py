@@ -23,6 +23,9 @@ REASONS = ("tol", "max_iter", *CUT, "diverged")
 _LEAST_EXPLAINED = 0.01
 """Smallest explained fraction of the data's squares that makes the stopping rule stricter."""
 
+_LATEST = 5
+"""Sweeps over which a decrease is judged where there are penalties."""
+
 _DIVERGED = 1e8
 """Relative squared error at which a model without a loss of its own is given up."""
 
@@ -85,7 +88,22 @@ class Control:
             return "max_time"
         change = decrease if consistent else abs(decrease)
         small = self.tol * fit_term * min(1.0, _explained(now))
-        return "tol" if taken and self.tol > 0 and change <= small else None
+        slow = taken and self.tol > 0 and change <= small
+        if slow and consistent and now.objective != fit_term:
+            slow = _slows_down(rows, small)
+        return "tol" if slow else None
+
+
+def _slows_down(rows: Sequence[Progress], small: float) -> bool:
+    """Whether the decrease over the latest sweeps is small, and no larger than over those before.
+
+    Penalties gain on the loss slowly at first: a volume begins to shrink by little, and by more and
+    more as extrapolation gathers speed.
+    """
+    if len(rows) <= 2 * _LATEST:
+        return False
+    before, middle, now = (rows[k].objective for k in (-1 - 2 * _LATEST, -1 - _LATEST, -1))
+    return middle - now <= min(_LATEST * small, before - middle)
 
 
 def _explained(now: Progress) -> float:

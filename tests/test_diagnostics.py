@@ -168,7 +168,7 @@ def test_an_empty_component():
     W[:, 2], H[2] = 0, 0
     assert kinds(X, [4], init=([W], [H])) == [("unused", 1)]
     f = factorize_quietly(X, [4], init=([W], [H]))
-    assert "3 carry nearly nothing" in f.findings[0].sentence
+    assert "L1-3 carry nearly nothing" in f.findings[0].sentence
 
 
 def factorize_quietly(*arguments, **settings):

@@ -413,6 +413,13 @@ def test_parameters_of_parts_that_are_given_by_name():
         search.fit(X)
 
 
+def test_parts_that_are_not_given_are_those_of_the_recipe():
+    topics = DeepMF(recipe="topics").set_params(model__mu=0.5)
+    assert topics.model.spec() == {"name": "data-centric", "mu": 0.5}
+    scene = DeepMF().set_params(recipe="scene", regularizer_W__weight=2)
+    assert scene.regularizer_W.spec() == MinVolume(2).spec()
+
+
 def test_grid_search_over_parts_that_are_given_by_name():
     search = GridSearchCV(DeepMF([4, 2], layer=1, **SHORT), {"model__lam": [0.1, 100.0]}, cv=2)
     scores = search.fit(X).cv_results_["mean_test_score"]

@@ -42,7 +42,7 @@ from deepmf.factorization import Factorization, layer_number
 from deepmf.fitting.checkpoint import Checkpoint
 from deepmf.fitting.control import Callback
 from deepmf.fitting.history import History
-from deepmf.fitting.recipes import DEFAULTS
+from deepmf.fitting.recipes import DEFAULTS, RECIPES
 from deepmf.fitting.registry import SETTINGS, resolve
 
 _MATRIX: dict[str, Any] = {
@@ -270,11 +270,14 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         DeepMF
             The estimator itself.
         """
+        name = params.get("recipe", self.recipe)
+        recipe = RECIPES.get(name) if isinstance(name, str) else None  # `fit` refuses others
+        defaults = {**DEFAULTS, **({} if recipe is None else recipe.settings)}
         parts: dict[str, dict[str, Any]] = {}
         for key in list(params):
             name, _, part = key.partition("__")
             held = params.get(name, getattr(self, name, None))
-            held = DEFAULTS.get(name) if held is None else held
+            held = defaults.get(name) if held is None else held
             if part and name in SETTINGS and not hasattr(held, "set_params"):
                 if held is None or isinstance(held, list | tuple):
                     raise ValueError(_no_part(name, part, held))

@@ -213,7 +213,8 @@ def settings_line(config: Config, data: Dataset) -> str:
     recipe, by = recipe_for(config, data), data.layout.scaling
     scale = f" Samples are scaled by {by.how}." if by else ""
     if recipe is None:
-        return f"No recipe; {', '.join(RECIPES)} are for such data.{scale}"
+        names = f"{', '.join([*RECIPES][:-1])} or {[*RECIPES][-1]}"
+        return Message(f"No recipe: {setting('recipe')} has settings for {names}.{scale}")
     way = "" if "recipe" in config.fit else f"; {setting(recipe=NONE)} turns it off"
     return Message(f"Recipe {recipe.name}, for {recipe.data}{way}.{scale}")
 

@@ -108,13 +108,13 @@ def unused(done: Fit, panels: Panels) -> Iterator[Finding]:
             faint &= ~_largest_somewhere(done, panels, k)
         for hit, what in ((empty, "nearly nothing"), (faint, "little, and lead in no sample")):
             if hit.any():
-                named = ", ".join(str(i + 1) for i in np.flatnonzero(hit))
+                named = ", ".join(f"L{k + 1}-{i + 1}" for i in np.flatnonzero(hit))
                 yield Finding.of(
                     "unused",
                     k + 1,
-                    f"Of the components of layer {k + 1}, {named} carry {what} (at most "
-                    f"{shares[hit].max():.1g} of the layer's squares): lower {setting('ranks')} "
-                    f"there, or try another {setting('init')}.",
+                    f"Layer {k + 1}: {named} carry {what} (at most {shares[hit].max():.1g} of the "
+                    f"layer's squares): lower {setting('ranks')} there, or try another "
+                    f"{setting('init')}.",
                 )
 
 

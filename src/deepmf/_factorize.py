@@ -16,7 +16,7 @@ from deepmf.data.containers import as_columns
 from deepmf.data.layout import Layout
 from deepmf.data.matrix import Matrix
 from deepmf.data.panels import Panels
-from deepmf.data.scaling import check_scaling, prepared
+from deepmf.data.preparation import Preparation
 from deepmf.data.validation import as_matrix, check_scale, check_seen, check_sign, check_whole
 from deepmf.factorization import Factorization
 from deepmf.fitting.add_layer import Given, check_given
@@ -26,7 +26,7 @@ from deepmf.fitting.diagnostics import findings, warn_of_findings
 from deepmf.fitting.fingerprint import fingerprint
 from deepmf.fitting.fit import Fit, fit
 from deepmf.fitting.problem import Problem, build_problem, check_ranks
-from deepmf.fitting.recipes import recipe_of, with_recipe
+from deepmf.fitting.recipes import preparation_of, recipe_of, with_recipe
 from deepmf.fitting.registry import resolve_start
 from deepmf.init import Start
 
@@ -38,6 +38,7 @@ def factorize(
     weights: Any = None,
     recipe: str | None = None,
     scale: str | None = None,
+    max_features: int | str | None = None,
     model: object = None,
     constraint_W: object = None,
     constraint_H: object = None,
@@ -86,13 +87,18 @@ def factorize(
         same, and NaN are refused.
     recipe : {"scene", "topics", "cells", "images"}, optional
         Settings measured to give good answers for a kind of data: model, constraints, penalties,
-        start, direction of depth, stopping, and for raw counts how to scale them. Arguments that
-        are given win; those left out are the recipe's. ``None`` (default) and ``"none"``: the
-        defaults below.
+        start, direction of depth, stopping, and for raw counts how to scale them and how many
+        features to keep. Arguments that are given win; those left out are the recipe's. ``None``
+        (default) and ``"none"``: the defaults below.
     scale : {"tfidf", "sublinear-tfidf", "log", "unit", "none"}, optional
         How samples are scaled first: counts of words by their rarity, counts of genes by the
         logarithm of their share, all to norm one. The result keeps what X was scaled by, and scales
         new samples alike. ``None`` (default): not at all, or as the recipe has it for raw counts.
+    max_features : int or "all", optional
+        Number of features to keep: those of largest variance over the samples, once these are
+        scaled. For arrays and sparse matrices in memory. The result keeps which these are, and new
+        samples, which have all features, are reduced to them. ``None`` (default): all, or as the
+        recipe has it for raw counts that it scales, 3000 in ``"cells"``; ``"all"``: all.
     model : str or Loss
         What is minimized, over all layers at once unless said otherwise; W_0 is X:
 
@@ -202,6 +208,7 @@ def factorize(
         ranks,
         recipe=recipe,
         scale=scale,
+        max_features=max_features,
         model=model,
         constraint_W=constraint_W,
         constraint_H=constraint_H,
@@ -225,7 +232,7 @@ def factorize(
         checkpoint=checkpoint,
     )
     data, layout, weights = as_columns(X, weights)
-    data, layout = prepared(data, layout, plan.scale, plan.scale_of_counts)
+    data, layout, weights = plan.preparation.of(data, layout, weights)
     return run(as_matrix(data, weights=weights, device=device), layout, plan)
 
 
@@ -234,10 +241,7 @@ class Plan:
     """Settings of a fit, built and checked before any data are touched."""
 
     problem: Problem
-    scale: str | None
-    """Scaling of the samples."""
-    scale_of_counts: str | None
-    """Scaling of raw counts if no other is asked for."""
+    preparation: Preparation
     control: Control
     starts: list[Start] | tuple[Any, Any]
     """Starts to fit from, or the user's own factors (Ws, Hs)."""
@@ -254,6 +258,7 @@ class Plan:
         *,
         recipe: object,
         scale: str | None,
+        max_features: int | str | None,
         model: object,
         constraint_W: object,
         constraint_H: object,
@@ -273,7 +278,7 @@ class Plan:
     ) -> Plan:
         """The plan that the arguments of `factorize` describe; ``control`` goes to `Control`."""
         chosen = recipe_of(recipe)
-        check_scaling(scale)
+        preparation = preparation_of(chosen, scale, max_features)
         given = {
             "model": model,
             "constraint_W": constraint_W,
@@ -292,8 +297,7 @@ class Plan:
             check_integer(setting("panel_size"), panel_size, 1)
         return cls(
             problem=problem,
-            scale=scale,
-            scale_of_counts=None if chosen is None else chosen.counts,
+            preparation=preparation,
             control=Control(
                 tol=tol, callbacks=(callbacks,) if callable(callbacks) else callbacks, **control
             ),

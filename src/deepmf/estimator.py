@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -35,8 +34,7 @@ from deepmf.data.containers import (
 from deepmf.data.dataset import Dataset
 from deepmf.data.layout import Layout
 from deepmf.data.matrix import Matrix, adapted, as_numpy
-from deepmf.data.provenance import Scaling
-from deepmf.data.scaling import prepared, scaled
+from deepmf.data.preparation import prepared_alike, weights_of
 from deepmf.data.validation import adapt, as_matrix, check_finite, check_sign
 from deepmf.factorization import Factorization, layer_number
 from deepmf.fitting.checkpoint import Checkpoint
@@ -77,13 +75,18 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         give an array to `fit`.
     recipe : {"scene", "topics", "cells", "images"}, optional
         Settings measured to give good answers for a kind of data: model, constraints, penalties,
-        start, direction of depth, stopping, and for raw counts how to scale them. Arguments that
-        are given win; those left out are the recipe's. ``None`` (default) and ``"none"``: the
-        defaults below.
+        start, direction of depth, stopping, and for raw counts how to scale them and how many
+        features to keep. Arguments that are given win; those left out are the recipe's. ``None``
+        (default) and ``"none"``: the defaults below.
     scale : {"tfidf", "sublinear-tfidf", "log", "unit", "none"}, optional
         How samples are scaled first: counts of words by their rarity, counts of genes by the
         logarithm of their share, all to norm one. The result keeps what X was scaled by, and scales
         new samples alike. ``None`` (default): not at all, or as the recipe has it for raw counts.
+    max_features : int or "all", optional
+        Number of features to keep: those of largest variance over the samples, once these are
+        scaled. For arrays and sparse matrices in memory. The result keeps which these are, and new
+        samples, which have all features, are reduced to them. ``None`` (default): all, or as the
+        recipe has it for raw counts that it scales, 3000 in ``"cells"``; ``"all"``: all.
     model : str or Loss
         What is minimized, over all layers at once unless said otherwise; W_0 is X.T:
 
@@ -176,7 +179,7 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     factorization_ : Factorization
         The fitted factors, in the paper's orientation (columns are samples).
     components_ : array, ranks[layer - 1] x n_features
-        Components of the chosen layer.
+        Components of the chosen layer, with the features that are kept.
     history_ : History
         Per sweep: objective, errors of both kinds per layer, time.
     stop_reason_ : str
@@ -186,7 +189,7 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     reconstruction_err_ : float
         ||X - codes components|| of the chosen layer, on the training data.
     n_features_in_, feature_names_in_
-        As everywhere in scikit-learn.
+        As everywhere in scikit-learn: those of the data, of which ``max_features`` keeps some.
 
     Examples
     --------
@@ -205,6 +208,7 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         weights: str | None = None,
         recipe: str | None = None,
         scale: str | None = None,
+        max_features: int | str | None = None,
         model: object = None,
         constraint_W: object = None,
         constraint_H: object = None,
@@ -232,6 +236,7 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self.weights = weights
         self.recipe = recipe
         self.scale = scale
+        self.max_features = max_features
         self.model = model
         self.constraint_W = constraint_W
         self.constraint_H = constraint_H
@@ -319,11 +324,10 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         data = as_dataset(X, weights=weights)
         if data is not None:
             say_left_out(X, data)
-        M, scaling = self._matrix(X, data, weights, device, plan)
-        layout = self._layout_of_table(X) if data is None else data.layout
-        f = run(M, layout if scaling is None else replace(layout, scaling=scaling), plan)
-        if kind == "anndata":
-            self.feature_names_in_ = np.asarray(f.layout.features, dtype=object)
+        M, layout = self._matrix(X, data, weights, device, plan)
+        f = run(M, layout, plan)
+        if data is not None and kind == "anndata":
+            self.feature_names_in_ = np.asarray(data.layout.features, dtype=object)
         self._fitted_kind: Kind = kind
         self._fitted_norm = M.stats.norm2**0.5
         self.factorization_: Factorization = f
@@ -398,7 +402,7 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         -------
         array, n_samples x n_features
             In the kind that the codes are: a DataFrame for one, if features had names in the fit,
-            and a cube again for maps of one.
+            and a cube again for maps of one. With the features that ``max_features`` kept.
         """
         check_is_fitted(self)
         number = self._number(layer)
@@ -501,8 +505,8 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         top : int
             How many features of each component are named, those of its largest entries.
         features : sequence of n_features str, optional
-            Names of the features, such as ``vectorizer.get_feature_names_out()``. Default: those
-            of the data of `fit`; without them, no features are named.
+            Names of the features, such as ``vectorizer.get_feature_names_out()``; all of them, or
+            those kept. Default: those of the data of `fit`; without them, no features are named.
 
         Returns
         -------
@@ -544,13 +548,13 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     def _matrix(
         self, X: Any, data: Dataset | None, weights: Any, device: Any, plan: Plan | None = None
-    ) -> tuple[Matrix, Scaling | None]:
-        """Samples, perhaps of a data set, as a scaled matrix; its features are those of the fit.
+    ) -> tuple[Matrix, Layout]:
+        """Samples, perhaps of a data set, as a prepared matrix, and the layout of the fit.
 
-        ``plan`` is that of a fit, which decides how samples are scaled.
+        ``plan`` is that of a fit, which decides how samples are prepared.
         """
         fitting = plan is not None
-        plain = data is None and adapted(X) is None
+        plain, table = data is None and adapted(X) is None, X
         if data is not None:
             if not fitting:
                 fitted = self.factorization_.layout
@@ -558,22 +562,25 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             X, weights = data.X.T, weights_within(data, weights, "rows")
         elif plain:
             X = self._validated(X, fitting)
-        by = None if plan else self.factorization_.layout.scaling
-        if plan and (plan.scale or plan.scale_of_counts):
-            columns, layout = prepared(X.T, Layout(), plan.scale, plan.scale_of_counts)
-            X, by = columns.T, layout.scaling
-        elif by is not None:
-            X = scaled(X.T, by.how, by).T
+        if plan is not None:
+            layout = self._layout_of_table(table) if data is None else data.layout
+            if not plan.preparation.none:
+                columns, layout, weights = plan.preparation.of(X.T, layout, weights, "rows")
+                X = columns.T
+        else:
+            layout = self.factorization_.layout
+            if layout.scaling is not None or layout.kept is not None:
+                X, weights = prepared_alike(X.T, layout).T, weights_of(weights, layout.kept, "rows")
         M = as_matrix(X, weights=weights, device=device, samples="rows")
         if fitting and not plain:
-            self.n_features_in_: int = M.shape[0]
+            self.n_features_in_: int = M.shape[0] if layout.kept is None else layout.kept.size
             self.__dict__.pop("feature_names_in_", None)  # of an earlier fit
-        elif M.shape[0] != self.n_features_in_:
+        elif not fitting and M.shape[0] != len(self.factorization_.W[0]):
             raise ValueError(
                 f"X has {M.shape[0]} features, but {type(self).__name__} is expecting "
                 f"{self.n_features_in_} features as input."
             )
-        return M, by
+        return M, layout
 
     def _validated(self, X: Any, reset: bool) -> Any:
         """A table, an array or a sparse matrix that scikit-learn has checked; masks are kept."""

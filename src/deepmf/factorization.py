@@ -20,11 +20,12 @@ from deepmf.core.parameters import Parametrized, check_integer
 from deepmf.core.quadratic import Array
 from deepmf.core.state import State
 from deepmf.core.terms import Model
+from deepmf.data.containers import check_same_features
 from deepmf.data.dataset import Dataset
 from deepmf.data.layout import Layout
 from deepmf.data.matrix import Matrix, as_numpy
 from deepmf.data.panels import Coding, Panels
-from deepmf.data.scaling import scaled
+from deepmf.data.preparation import prepared_alike, weights_of, words_of
 from deepmf.data.validation import as_matrix, check_scale, check_seen, check_whole
 from deepmf.fitting.diagnostics.finding import Finding
 from deepmf.fitting.history import History
@@ -222,7 +223,9 @@ class Factorization:
         ----------
         X : matrix, m x k, or Dataset
             Data points as columns, of any kind that `factorize` takes. Of a Dask array, nothing is
-            computed before its codes are.
+            computed before its codes are. They are scaled as the data of the fit were, and reduced
+            to the features that it kept: they need all features, or where nothing was scaled
+            those kept.
         layer : int, default 1
             The layer whose components they are coded by.
         device : str or torch.device, optional
@@ -259,6 +262,7 @@ class Factorization:
             own = one[i].layers[0].constraint_W.scales(Z)  # the fit had Z in its set
             own = np.ones(Z.shape[1]) if own is None else own
             part = replace(self, W=[Z / own], problem=one[i], scales=[], strength=strength)
+            part = replace(part, layout=Layout())  # codes are not prepared as data are
             codes = part.encode(as_numpy(codes) / scales) / own[:, None]
         return codes
 
@@ -311,9 +315,13 @@ class Factorization:
 
     def _new_data(self, X: Any, device: Any, weights: Any) -> Matrix:
         """New samples as a matrix with the rows of the fit."""
-        X, by = X.X if isinstance(X, Dataset) else X, self.layout.scaling
-        if by is not None and by.how and not isinstance(X, Matrix):
-            X = scaled(X, by.how, by)
+        layout = self.layout
+        if isinstance(X, Dataset):
+            if layout.kept is not None:
+                check_same_features(X.layout, layout, X.X.shape, layout.kept.size)
+            X = X.X
+        if not isinstance(X, Matrix):
+            X, weights = prepared_alike(X, layout), weights_of(weights, layout.kept)
         data = as_matrix(X, weights=weights, device=device)
         self._check_rows(data.shape[0])
         return data
@@ -486,7 +494,8 @@ class Factorization:
         top : int
             How many features of each component are named, those of its largest entries.
         features : sequence of m str, optional
-            Names of X's rows. Default: the layout's; without them, no features are named.
+            Names of X's rows, all or those kept. Default: the layout's; without them, no features
+            are named.
 
         Returns
         -------
@@ -521,10 +530,11 @@ class Factorization:
 
     def __repr__(self) -> str:
         model = self.problem.loss.name or type(self.problem.loss).__name__
-        errors = enumerate(self.history.data_errors[-1], start=1)
+        errors, prepared = enumerate(self.history.data_errors[-1], start=1), words_of(self.layout)
         return "\n".join(
             [
                 f"{model} factorization, ranks {self.ranks}",
+                *([f"data: {prepared}"] if prepared else []),
                 f"{self.n_iter} sweeps, stopped by {self.stop_reason}",
                 "relative squared data errors:",
                 *(f"  layer {layer}: {error:.3g}" for layer, error in errors),

@@ -26,6 +26,8 @@ from deepmf.cli.options import (
     takes,
 )
 from deepmf.cli.wording import as_options
+from deepmf.data.features import ALL
+from deepmf.fitting.recipes import NONE
 
 _SHOWN = ("ranks", "error %", "spread %", "agreement", "smallest singular value", "effective rank")
 _LEFT_OUT = ("ranks", "truth", "labels", "fixed", "weights", "device")
@@ -99,6 +101,7 @@ def scan(
             say(as_options(settings_line(settings, opened)))
         recipe = recipe_for(settings, opened)
         fit["recipe"] = recipe.name if recipe else None
+        fit |= {"scale": NONE, "max_features": ALL}  # the data are prepared already
         done = scan_all(
             opened.X,
             grid,

@@ -183,10 +183,18 @@ def _frame(values: NDArray, index: Any, columns: Any) -> Any:
 
 
 def check_same_features(new: Layout, fitted: Layout, shape: tuple[int, int], count: int) -> None:
-    """Refuse data whose features are not those of the fit, saying what differs."""
+    """Refuse data whose features are not those of the fit, saying what differs.
+
+    Their number is ``count`` unless the fit kept some of the features, see `Layout.of_new`.
+    """
+    place = "layout"
+    if fitted.kept is not None:
+        enough = fitted.of_new(shape[0]) is fitted
+        count = int(fitted.kept.sum()) if enough else fitted.kept.size
+        fitted, place = fitted.of_new(shape[0]), "layout" if enough else "layout.whole"
     expected = "but the model was fitted to"
     if new.features is not None and fitted.features is not None:
-        _check_names(new.features.tolist(), fitted.features.tolist(), count)
+        _check_names(new.features.tolist(), fitted.features.tolist(), count, place)
     if shape[0] != count:
         raise ValueError(f"X has {shape[0]} features, {expected} {count}.")
     if new.wavelengths is not None and fitted.wavelengths is not None:
@@ -199,11 +207,11 @@ def check_same_features(new: Layout, fitted: Layout, shape: tuple[int, int], cou
             )
 
 
-def _check_names(given: list[str], known: list[str], count: int) -> None:
-    """Refuse names of features that are not those of the fit, in its order."""
+def _check_names(given: list[str], known: list[str], count: int, place: str) -> None:
+    """Refuse names of features that are not those of the fit, in its order, that of a layout."""
     if given == known:
         return
-    order = "Put them in the order of factorization_.layout.features"
+    order = f"Put them in the order of factorization_.{place}.features"
     if sorted(given) == sorted(known):
         raise ValueError(
             f"X has the features of the fit in another order. {order}; for AnnData, "

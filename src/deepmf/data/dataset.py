@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 from typing import Any, NamedTuple
 
@@ -101,6 +101,12 @@ class Dataset:
     def __repr__(self) -> str:
         truth = " > ".join(str(len(names)) for names in self.names) or "none"
         return f"Dataset({self.name!r}, X {self.X.shape[0]} x {self.X.shape[1]}, truth: {truth})"
+
+    def prepared(self, X: Any, layout: Layout) -> Dataset:
+        """Copy with X scaled, or with some of its features, which the true components have too."""
+        kept = layout.kept
+        W = self.W if kept is None else [M[kept] for M in self.W]
+        return replace(self, X=X, layout=layout, W=W)
 
     @property
     def truths(self) -> list[Truth]:

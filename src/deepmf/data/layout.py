@@ -21,10 +21,13 @@ from deepmf.data.provenance import (
 
 Kind = Literal["scene", "pictures", "table"]
 
-_ARRAYS = ("features", "samples", "wavelengths", "bands", "valid", "y", "x")
+_ARRAYS = ("features", "samples", "wavelengths", "bands", "valid", "y", "x", "kept")
 _PLAIN = ("order", "pixels", "total_bands", "spectra_totals")
 _PARTS = ("source", "georeference", "dimensions", "scaling")
 """Fields that are saved as arrays, and as JSON."""
+
+_WHOLE = "whole_"
+"""Beginning of the names of arrays that describe all features, where some were kept."""
 
 _FEW_BANDS = 20
 """Largest number of bands that are named below a curve."""
@@ -63,6 +66,11 @@ class Layout:
         Named dimensions of the xarray object that X was made from.
     scaling : Scaling
         Statistics that X was scaled by.
+    kept : array of bools
+        Features that X has among all that were given, where the most variable were kept; m of
+        them are true.
+    whole : Layout
+        Names, wavelengths and bands of all features that were given, where some were kept.
     spectra_totals : tuple of tuples of floats
         Where codes were computed for the spectra of another fit: the sum over the bands of each
         spectrum of each layer, so that fractions refer to the same spectra.
@@ -83,6 +91,8 @@ class Layout:
     georeference: Georeference = field(default_factory=Georeference)
     dimensions: Dimensions | None = None
     scaling: Scaling | None = None
+    kept: NDArray[np.bool_] | None = None
+    whole: Layout | None = None
     spectra_totals: tuple[tuple[float, ...], ...] | None = None
 
     @property
@@ -111,6 +121,10 @@ class Layout:
                 raise ValueError(
                     f"{name}: {part} has shape {given.shape}, but X has {wanted} {what}."
                 )
+        if self.kept is not None:
+            if self.whole is None or self.kept.dtype != bool or self.kept.sum() != m:
+                raise ValueError(f"{name}: kept must be a mask of {m} features, with their names.")
+            self.whole.check((self.kept.size, n), name)
         if self.image_shape is None:
             return
         if self.valid is not None and self.valid.shape != self.image_shape:
@@ -186,6 +200,33 @@ class Layout:
             return None
         return self.features.tolist() if len(self.features) <= _FEW_BANDS else None
 
+    def feature_numbers(self, m: int) -> NDArray[np.int64]:
+        """Numbers, from 0, of X's m features among all that were given."""
+        return np.arange(m) if self.kept is None else np.flatnonzero(self.kept)
+
+    def of_features(self, kept: NDArray[np.bool_]) -> Layout:
+        """Layout of some of these features, which remembers all of them."""
+        parts = {name: getattr(self, name) for name in ("features", "wavelengths", "bands")}
+        own: dict[str, Any] = {n: None if part is None else part[kept] for n, part in parts.items()}
+        if self.kind == "pictures":
+            own["valid"] = self.image(kept) == 1
+        whole = Layout(**parts, total_bands=self.total_bands)
+        return replace(self, **own, kept=kept, whole=whole)
+
+    @property
+    def all_features(self) -> Layout:
+        """Layout of all features that were given, where some were kept; else this one."""
+        return self if self.whole is None else self.whole
+
+    def of_new(self, m: int) -> Layout:
+        """Layout that new samples of m features must have: all that were given, or those kept.
+
+        These alone will do where nothing was scaled.
+        """
+        scaled = self.scaling is not None and self.scaling.how
+        enough = self.kept is not None and m == self.kept.sum() and not scaled
+        return self if enough else self.all_features
+
     def of_samples(self, samples: NDArray[np.str_] | None) -> Layout:
         """Layout with these features and other samples, which are not a scene."""
         kept = self if self.kind == "pictures" else replace(self, image_shape=None, valid=None)
@@ -199,6 +240,8 @@ class Layout:
         rest = to_plain({name: getattr(self, name) for name in (*_PLAIN, *_PARTS)})
         rest["image_shape"] = None if self.image_shape is None else list(self.image_shape)
         arrays = {name: a for name, a in parts.items() if a is not None}
+        whole = {} if self.whole is None else self.whole.to_arrays()
+        arrays |= {f"{_WHOLE}{name}": a for name, a in whole.items()}
         return {**arrays, "layout": np.array(json.dumps(rest))}
 
     @classmethod
@@ -207,4 +250,10 @@ class Layout:
         rest = from_plain(json.loads(str(arrays["layout"])))
         shape = rest.pop("image_shape")
         parts: dict[str, Any] = {name: arrays[name] for name in _ARRAYS if name in arrays}
-        return cls(**parts, image_shape=None if shape is None else (shape[0], shape[1]), **rest)
+        whole = {n.removeprefix(_WHOLE): a for n, a in arrays.items() if n.startswith(_WHOLE)}
+        return cls(
+            **parts,
+            image_shape=None if shape is None else (shape[0], shape[1]),
+            whole=cls.from_arrays(whole) if whole else None,
+            **rest,
+        )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,7 +9,6 @@ from scipy import sparse
 
 from deepmf._utils.messages import SettingError, setting
 from deepmf.core.quadratic import Array
-from deepmf.data.layout import Layout
 from deepmf.data.on_disk import OnDisk
 from deepmf.data.provenance import Scaling
 
@@ -25,29 +23,6 @@ SCALES = {
 
 _LOOKED_AT = 1 << 20
 """Entries that show whether data are counts."""
-
-
-def prepared(
-    X: Any, layout: Layout, how: str | None, of_counts: str | None = None
-) -> tuple[Any, Layout]:
-    """X scaled, and a layout that says by what.
-
-    Parameters
-    ----------
-    X : matrix, features x samples
-    layout : Layout
-        Of X.
-    how : str, optional
-        One of `SCALES`, or "none".
-    of_counts : str, optional
-        The way for raw counts where ``how`` is None.
-    """
-    if how is None and of_counts is not None and are_counts(X):
-        how = of_counts
-    if how is None or how == "none":
-        return X, layout
-    by = measured(X, how)
-    return scaled(X, how, by), replace(layout, scaling=by)
 
 
 def are_counts(X: Any) -> bool:

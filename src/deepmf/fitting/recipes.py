@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from deepmf._utils.messages import SettingError, setting
+from deepmf.data.preparation import Preparation
 
 NONE = "none"
 """The name that asks for no recipe, no scaling or no penalty."""
@@ -33,6 +34,8 @@ class Recipe:
     """Arguments for every layer but the first."""
     counts: str | None = None
     """Scaling of raw counts."""
+    max_features: int | None = None
+    """Number of most variable features of raw counts to keep."""
 
     def of_depth(self, depth: int) -> dict[str, Any]:
         """Arguments of `factorize` for a number of layers."""
@@ -71,6 +74,7 @@ RECIPES = {
             },
             {},
             counts="log",
+            max_features=3000,
         ),
         Recipe(
             "images",
@@ -97,6 +101,15 @@ def recipe_of(name: object) -> Recipe | None:
         f"{setting('recipe')} must be one of {', '.join(map(repr, RECIPES))} or {NONE!r}, "
         f"got {name!r}."
     )
+
+
+def preparation_of(
+    recipe: Recipe | None, scale: Any = None, max_features: Any = None
+) -> Preparation:
+    """Preparation of X as asked, and of raw counts as the recipe has it."""
+    if recipe is None:
+        return Preparation(scale, max_features)
+    return Preparation(scale, max_features, recipe.counts, recipe.max_features)
 
 
 def with_recipe(recipe: Recipe | None, given: Mapping[str, Any], depth: int) -> dict[str, Any]:

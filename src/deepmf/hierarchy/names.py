@@ -24,15 +24,20 @@ def component_names(names: Sequence[str] | None, layer: int, rank: int) -> list[
 
 
 def feature_names(layout: Layout, m: int, names: Sequence[str] | None = None) -> list[str]:
-    """The given names, or the layout's: features, wavelengths or bands; else ``X[i]``."""
+    """The given names, or the layout's: features, wavelengths or bands; else ``X[i]``.
+
+    Names of all features may be given where X has some of them.
+    """
     given = _listed(layout.features) if names is None else names
+    if names is not None and layout.kept is not None and np.shape(names) == layout.kept.shape:
+        given = np.asarray(names)[layout.kept].tolist()
     if given is not None:
         return _as_many(given, m, "features (rows of X)")
     if layout.wavelengths is not None:
         return [f"{w:.0f} nm" for w in layout.wavelengths]
     if layout.bands is not None:
         return [f"band {b}" for b in layout.bands]
-    return [f"X[{i}]" for i in range(m)]
+    return [f"X[{i}]" for i in layout.feature_numbers(m)]
 
 
 def sample_names(layout: Layout, n: int, names: Sequence[str] | None = None) -> list[str]:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from deepmf.core.quadratic import Array
+from deepmf.data.preparation import prepared_alike
 from deepmf.factorization import Factorization, layer_number
 from deepmf.hierarchy.names import sample_names
 from deepmf.metrics import relative_residuals
@@ -44,7 +45,7 @@ def relative_residual(f: Factorization | DeepMF, X: Any, layer: int = 1) -> Arra
     f : Factorization or fitted DeepMF
         The fit.
     X : array or SciPy sparse matrix, m x n
-        The data it was fitted to; NaN are missing entries, which are left out.
+        The data it was fitted to, as they came; NaN are missing entries, which are left out.
     layer : int
         Which layer, from 1.
 
@@ -54,7 +55,7 @@ def relative_residual(f: Factorization | DeepMF, X: Any, layer: int = 1) -> Arra
         See `deepmf.metrics.relative_residuals`.
     """
     data, f = data_of(f, X), fit_of(f)
-    return relative_residuals(data, f.basis(layer), f.codes(layer))
+    return relative_residuals(prepared_alike(data, f.layout), f.basis(layer), f.codes(layer))
 
 
 def plot_residual(

@@ -108,7 +108,8 @@ def _axis(
     if given is None:
         given = layout.wavelengths
     if given is None:
-        given, unit = np.arange(1, m + 1) if layout.bands is None else layout.bands, "band"
+        numbers = layout.feature_numbers(m) + 1
+        given, unit = numbers if layout.bands is None else layout.bands, "band"
     x = np.asarray(given, dtype=np.float64)
     if x.shape != (m,):
         raise ValueError(f"wavelengths has shape {x.shape}, but the spectra have {m} bands.")

@@ -36,11 +36,11 @@ class Axis(NamedTuple):
         elif layout.bands is not None:
             label, x = "band", np.asarray(layout.bands, dtype=np.float64)
         elif layout.kind == "scene":
-            label, x = "band", np.arange(1.0, m + 1)
+            label, x = "band", np.asarray(layout.feature_numbers(m) + 1, dtype=np.float64)
         elif layout.features is not None or m <= _FEW_ROWS:
             return None
         else:
-            label, x = "row", np.arange(1.0, m + 1)
+            label, x = "row", np.asarray(layout.feature_numbers(m) + 1, dtype=np.float64)
         pieces = layout.pieces() or [slice(0, m)]
         parts = bins(pieces, points // 2) if m > points else None
         return cls(label, x, pieces, parts, layout.band_ticks())

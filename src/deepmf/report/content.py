@@ -112,7 +112,9 @@ def _coordinates(values: NDArray | None, block: int) -> list[Any] | None:
 
 
 def _feature_name(layout: Layout, i: int) -> str:
-    return f"row {i + 1}" if layout.features is None else short(layout.features[i])
+    if layout.features is not None:
+        return short(layout.features[i])
+    return f"row {layout.feature_numbers(i + 1)[i] + 1}"
 
 
 # --- one run ------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from deepmf.data.layout import Layout
+from deepmf.data.preparation import words_of
 from deepmf.factorization import Factorization
 
 _LONGEST_NAME = 200
@@ -89,8 +90,11 @@ def summary(f: Factorization) -> str:
     ranks = " > ".join(str(r) for r in f.ranks)
     parts = "component" if f.ranks == [1] else "components"
     sweeps = "sweep" if f.n_iter == 1 else "sweeps"
+    said = words_of(f.layout)
+    prepared = f" ({said})" if said else ""
     return (
-        f"{_size(f.layout, m, n)} factored into {ranks} {parts} by the {model_name(f)} model; "
+        f"{_size(f.layout, m, n)}{prepared} factored into {ranks} {parts} by the "
+        f"{model_name(f)} model; "
         f"{f.n_iter} {sweeps}, {_STOPPED.get(f.stop_reason, f'stopped by {f.stop_reason}')}."
     )
 

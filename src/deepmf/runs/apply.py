@@ -16,7 +16,7 @@ from deepmf.data.containers import check_same_features
 from deepmf.data.dataset import Dataset
 from deepmf.data.layout import Layout
 from deepmf.data.on_disk import OnDisk
-from deepmf.data.scaling import scaled
+from deepmf.data.preparation import prepared_alike
 from deepmf.data.validation import as_matrix
 from deepmf.factorization import Factorization
 from deepmf.fitting.recipes import NONE
@@ -51,8 +51,8 @@ def apply(
 ) -> Applied:
     """Code the data in a file with the components of the run in a folder.
 
-    They are read as the run's own were, with the same bands, and scaled by what was measured on
-    these.
+    They are read as the run's own were, with the same bands, scaled by what was measured on these,
+    and reduced to the features that the run kept.
 
     Parameters
     ----------
@@ -73,11 +73,12 @@ def apply(
     began = time.perf_counter()
     reading = _reading(run, config, path, answers or {})
     data = open_data(Config(path, reading=reading, fit={"weights": weights, "recipe": NONE}))
-    f, m = run.f, len(run.f.W[0])
-    _check_bands(data.layout, f.layout, data.X.shape[0], m, path)
-    data = _in_order(data, f.layout)
-    check_same_features(data.layout, f.layout, data.X.shape, m)
-    data = _scaled(run, data, config.scale)
+    f, fitted = run.f, run.f.layout.of_new(data.X.shape[0])
+    m = len(f.W[0]) if fitted is f.layout or f.layout.kept is None else f.layout.kept.size
+    _check_bands(data.layout, fitted, data.X.shape[0], m, path)
+    data = _in_order(data, fitted)
+    check_same_features(data.layout, fitted, data.X.shape, m)
+    data = _prepared(run, data, config.scale)
     allow = config.fit.get("allow_negative") if allow_negative is None else allow_negative
     if f.problem.nonnegative and not allow:
         least = as_matrix(data.X, weights=weights).stats.smallest
@@ -87,10 +88,10 @@ def apply(
                 f"nonnegative: set them to zero in the file, or code them as they are, as noise, "
                 f"with {setting(allow_negative=True)}."
             )
-    plain = replace(f, layout=replace(f.layout, scaling=None))  # the data are scaled already
+    plain = replace(f, layout=Layout())  # the data are prepared already
     layers = range(1, f.depth + 1)
     own = layers if f.over_codes else [1]
-    codes = [plain.encode(data, layer, weights=weights) for layer in own]
+    codes = [plain.encode(data.X, layer, weights=weights) for layer in own]
     layout = replace(data.layout, spectra_totals=_spectra_totals(f))
     f = replace(f, H=[*codes, *f.H[len(codes) :]], layout=layout)
     squares = [squared_residuals(data.X, f.basis(layer), f.codes(layer)) for layer in layers]
@@ -127,8 +128,8 @@ def _reading(run: Run, config: Config, path: str, answers: Mapping[str, Any]) ->
     answers = {name: value for name, value in answers.items() if value is not None}
     if path.startswith("dataset:"):
         return Reading(**answers)
-    layout = run.f.layout
-    same = format_of(path).name == layout.source.format
+    layout = run.f.layout.all_features
+    same = format_of(path).name == run.f.layout.source.format
     kept = (*_OF_FEATURES, *_OF_FILES) if same else _OF_FEATURES
     reading = Reading(**{name: getattr(config.reading, name) for name in kept})
     if layout.bands is not None and layout.total_bands is not None:
@@ -179,14 +180,18 @@ def _spectra_totals(f: Factorization) -> tuple[tuple[float, ...], ...] | None:
     return totals if len(totals) == f.depth else None
 
 
-def _scaled(run: Run, data: Dataset, how: str | None) -> Dataset:
-    """The data scaled like the run's, by the statistics of the run's data."""
-    if how is None:
-        return data
-    by = run.f.layout.scaling
-    if by is None:
+def _prepared(run: Run, data: Dataset, how: str | None) -> Dataset:
+    """The data scaled like the run's, by the statistics of these, with the features it kept."""
+    fitted = run.f.layout
+    by, kept = fitted.scaling, fitted.kept
+    if by is None and how not in (None, NONE):
         raise ValueError(
             f"The run does not say by what its data were scaled ({how}); fit it again with this "
             f"version of deepmf."
         )
-    return replace(data, X=scaled(data.X, how, by))
+    if by is not None and not by.how:  # a run of an older version
+        fitted = replace(fitted, scaling=replace(by, how=how or ""))
+    X = prepared_alike(data.X, fitted)
+    chosen = kept is not None and len(kept) == data.X.shape[0]
+    layout = data.layout.of_features(kept) if kept is not None and chosen else data.layout
+    return data.prepared(X, replace(layout, scaling=fitted.scaling))

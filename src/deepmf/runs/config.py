@@ -13,19 +13,23 @@ from typing import Any
 
 from deepmf._factorize import factorize
 from deepmf._utils.messages import SettingError, setting
+from deepmf.data.features import check_max_features
 from deepmf.fitting.checkpoint import Checkpoint
 from deepmf.fitting.registry import SETTINGS, known
 from deepmf.io import Reading
 from deepmf.io.labels import labels_file
 from deepmf.io.truth import truth_file
 
-_NOT_IN_FILES = ("X", "callbacks", "panel_size", "scale")
+_NOT_IN_FILES = ("X", "callbacks", "panel_size", "scale", "max_features")
 FIT_DEFAULTS = {
     name: None if parameter.default is inspect.Parameter.empty else parameter.default
     for name, parameter in inspect.signature(factorize).parameters.items()
     if name not in _NOT_IN_FILES
 }
 """Settings that ``[fit]`` may hold: the arguments of `factorize` that a file can state."""
+
+_OF_INPUT = ("path", "truth", "labels", "fixed", "scale", "max_features")
+"""Settings that ``[input]`` holds beside the answers of `Reading`."""
 
 PATHS = ("wavelengths", "features", "samples")
 """Answers of `Reading` that name files."""
@@ -53,6 +57,8 @@ class Config:
         File with components that W of layer 1 holds.
     scale : str, optional
         How samples are scaled before the fit, see `deepmf.data.scaling`.
+    max_features : int or "all", optional
+        Number of most variable features to keep, see `deepmf.data.features`.
     reading : Reading
         Answers to what the file leaves open.
     fit : mapping
@@ -64,6 +70,7 @@ class Config:
     labels: str | None = None
     fixed: str | None = None
     scale: str | None = None
+    max_features: int | str | None = None
     reading: Reading = field(default_factory=Reading)
     fit: Mapping[str, Any] = field(default_factory=dict)
 
@@ -78,6 +85,7 @@ class Config:
 
     def check_data(self) -> None:
         """Refuse settings without data, or with files that are not there."""
+        check_max_features(self.max_features)
         if not self.path:
             raise ConfigError("No data are given: name a file, or dataset:simulated.")
         known = (truth_file(file) for file in (*self.truth, self.fixed) if file)
@@ -90,7 +98,7 @@ class Config:
         import tomli_w
 
         answers = {f.name: getattr(self.reading, f.name) for f in fields(self.reading)}
-        own = {name: getattr(self, name) for name in ("path", "truth", "labels", "fixed", "scale")}
+        own = {name: getattr(self, name) for name in _OF_INPUT}
         given = {**own, "truth": list(self.truth), **answers}
         content = {
             "input": {k: _plain(v) for k, v in given.items() if v is not None and v != []},
@@ -110,9 +118,7 @@ class Config:
         check_keys(content, ("input", "fit"), str(file))
         given, fit = ({**_table(content, name, file)} for name in ("input", "fit"))
         answers = [f.name for f in fields(Reading)]
-        check_keys(
-            given, ("path", "truth", "labels", "fixed", "scale", *answers), f"[input] of {file}"
-        )
+        check_keys(given, (*_OF_INPUT, *answers), f"[input] of {file}")
         check_keys(fit, tuple(FIT_DEFAULTS), f"[fit] of {file}")
         near = file.absolute().parent  # so that a run can be repeated from anywhere
         path = _beside(near, given.pop("path", ""), file)
@@ -127,6 +133,7 @@ class Config:
         scale = given.pop("scale", None)
         if not isinstance(scale, str | None):
             raise ConfigError(f"{file}: scale must be text, got {scale!r}.")
+        max_features = given.pop("max_features", None)
         for name in PATHS:
             if name in given:
                 given[name] = _beside(near, given[name], file)
@@ -138,7 +145,7 @@ class Config:
             raise ConfigError(
                 f"{file}: allow_negative must be true or false, got {fit['allow_negative']!r}."
             )
-        return cls(path, truths, labels, fixed, scale, Reading(**given), fit)
+        return cls(path, truths, labels, fixed, scale, max_features, Reading(**given), fit)
 
     @property
     def checkpoint(self) -> Checkpoint | None:

@@ -21,8 +21,10 @@ from deepmf._utils.messages import Message, message_of, setting
 from deepmf.constraints import Fixed
 from deepmf.data.anndata_objects import FORMAT as ANNDATA
 from deepmf.data.dataset import Dataset, Truth
+from deepmf.data.features import ALL
 from deepmf.data.on_disk import as_on_disk
-from deepmf.data.scaling import are_counts, prepared
+from deepmf.data.preparation import facts_of, words_of
+from deepmf.data.scaling import are_counts
 from deepmf.datasets import catalogue
 from deepmf.factorization import Factorization
 from deepmf.fitting.checkpoint import Checkpoint
@@ -30,7 +32,14 @@ from deepmf.fitting.control import Callback
 from deepmf.fitting.diagnostics.finding import FindingsWarning
 from deepmf.fitting.interrupt import InterruptedWarning
 from deepmf.fitting.problem import build_problem, check_ranks
-from deepmf.fitting.recipes import NONE, RECIPES, Recipe, recipe_of, with_recipe
+from deepmf.fitting.recipes import (
+    NONE,
+    RECIPES,
+    Recipe,
+    preparation_of,
+    recipe_of,
+    with_recipe,
+)
 from deepmf.io import read
 from deepmf.io.labels import read_labels
 from deepmf.io.truth import read_truth
@@ -63,7 +72,7 @@ _VERSIONS = ("deepmf", "numpy", "scipy", "scikit-learn", "numba")
 
 
 def open_data(config: Config) -> Dataset:
-    """The data, scaled as asked, with the truth and the classes from files beside it."""
+    """The data, prepared as asked, with the truth and the classes from files beside it."""
     config.check_data()
     if config.path.startswith("dataset:"):
         said = [name for name, answer in vars(config.reading).items() if answer is not None]
@@ -85,9 +94,9 @@ def open_data(config: Config) -> Dataset:
         )
     if config.labels is not None:
         data = replace(data, labels=read_labels(config.labels, data))
-    recipe = recipe_for(config, data)
-    X, layout = prepared(data.X, data.layout, config.scale, recipe.counts if recipe else None)
-    return replace(data, X=X, layout=layout)
+    preparation = preparation_of(recipe_for(config, data), config.scale, config.max_features)
+    X, layout, _ = preparation.of(data.X, data.layout, config.fit.get("weights"))
+    return data.prepared(X, layout)
 
 
 def execute(
@@ -110,6 +119,11 @@ def execute(
         As in `factorize`; the one in the settings is for one fit alone, and is left to the caller.
     """
     data = open_data(config) if data is None else data
+    if config.fixed is not None and data.layout.kept is not None:
+        raise ConfigError(
+            f"Components can be held only where all features are kept: set "
+            f"{setting(max_features=ALL)}."
+        )
     arguments: dict[str, Any] = {"random_state": 0, **config.arguments(), "checkpoint": None}
     recipe = recipe_for(config, data)
     depth = len(check_ranks(arguments["ranks"]))
@@ -209,21 +223,19 @@ def kind_of_data(data: Dataset) -> str:
 
 
 def settings_line(config: Config, data: Dataset) -> str:
-    """One line on the recipe and the scaling of a fit."""
-    recipe, by = recipe_for(config, data), data.layout.scaling
-    scale = f" Samples are scaled by {by.how}." if by else ""
+    """One line on the recipe and the preparation of a fit."""
+    recipe, prepared = recipe_for(config, data), words_of(data.layout)
+    said = f" Data: {prepared}." if prepared else ""
     if recipe is None:
         names = f"{', '.join([*RECIPES][:-1])} or {[*RECIPES][-1]}"
-        return Message(f"No recipe: {setting('recipe')} has settings for {names}.{scale}")
+        return Message(f"No recipe: {setting('recipe')} has settings for {names}.{said}")
     way = "" if "recipe" in config.fit else f"; {setting(recipe=NONE)} turns it off"
-    return Message(f"Recipe {recipe.name}, for {recipe.data}{way}.{scale}")
+    return Message(f"Recipe {recipe.name}, for {recipe.data}{way}.{said}")
 
 
 def _chosen(recipe: Recipe | None, data: Dataset) -> dict[str, str]:
-    """The recipe and the scaling as facts of a run."""
-    by = data.layout.scaling
-    named = {"recipe": recipe.name if recipe else "", "scale": by.how if by else ""}
-    return {name: value for name, value in named.items() if value}
+    """The recipe and the preparation as facts of a run."""
+    return {**({"recipe": recipe.name} if recipe else {}), **facts_of(data.layout)}
 
 
 def truth_by_layer(data: Dataset, ranks: Sequence[int]) -> dict[int, Truth]:
@@ -254,6 +266,12 @@ def resolved(config: Config, f: Factorization, arguments: dict[str, Any]) -> Con
     Components that are held are written out. What is the same for all layers is said once, so that
     other ranks can be tried.
     """
+    by, kept = f.layout.scaling, f.layout.kept
+    config = replace(
+        config,
+        scale=by.how if by else config.scale,
+        max_features=config.max_features if kept is None else int(kept.sum()),
+    )
     chosen = f.problem.spec()
     for name, values in chosen.items():
         if name.startswith(("constraint", "regularizer")) and values.count(values[0]) == f.depth:

@@ -153,7 +153,7 @@ def _write_tables(folder: Path, run: Run) -> None:
         labels["wavelength_nm"] = layout.wavelengths.tolist()
     if layout.features is not None:
         labels["feature"] = layout.features.tolist()
-    labels = labels or {"feature": range(1, len(f.W[0]) + 1)}
+    labels = labels or {"feature": (layout.feature_numbers(len(f.W[0])) + 1).tolist()}
     for layer in layers:
         names, view = run.names[layer - 1], f.view(layer)
         W, unit = view.components, "" if view.unmixed is None else " (data units)"

@@ -16,10 +16,10 @@ from deepmf._utils.processes import Progress, in_parallel
 from deepmf.core.parameters import check_integer
 from deepmf.core.quadratic import Array
 from deepmf.data.containers import as_columns
+from deepmf.data.features import ALL
 from deepmf.data.layout import Layout
-from deepmf.data.scaling import check_scaling, prepared
 from deepmf.fitting.problem import check_ranks
-from deepmf.fitting.recipes import NONE, recipe_of
+from deepmf.fitting.recipes import NONE, preparation_of, recipe_of
 from deepmf.init import StartError
 from deepmf.metrics import match, mrsa
 from deepmf.selection.halves import Halves, halves
@@ -128,7 +128,8 @@ def scan(
         ``progress(iterable, total)``, wraps the fits to show how far they are.
     **settings
         All those of `factorize` that the final fit will have: model, constraints, penalties, init,
-        hierarchy, tol and so on.
+        hierarchy, tol and so on. All samples together are scaled and decide which features are
+        kept, if that is asked for.
 
     Returns
     -------
@@ -145,6 +146,11 @@ def scan(
     >>> s.choice.ranks, s.choice.sure
     ((3,), True)
     """
+    preparation = preparation_of(
+        recipe_of(settings.get("recipe")),
+        settings.pop("scale", None),
+        settings.pop("max_features", None),
+    )
     columns = as_columns(X, "observed")[0]
     grid = _grid(ranks)
     check_integer(setting("splits"), splits, 2)
@@ -157,11 +163,8 @@ def scan(
             f"scan does not use a device, got {settings['device']!r}; leave out "
             f"{setting('device')}."
         )
-    recipe, how = recipe_of(settings.get("recipe")), settings.pop("scale", None)
-    check_scaling(how)
-    columns, _ = prepared(columns, Layout(), how, recipe.counts if recipe else None)
-    if recipe is not None:
-        settings["scale"] = NONE
+    columns, _, _ = preparation.of(columns, Layout(), "observed")
+    settings |= {"scale": NONE, "max_features": ALL}
     data = halves(columns, random_state)
     if (data.X < 0).sum() > 0:  # refused by their place in X, not in a half of it
         _try(columns, data.weights, grid[0], settings)

@@ -12,6 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
+from deepmf.data.features import ALL
 from deepmf.data.scaling import SCALES
 from deepmf.datasets.catalogue import CATALOGUE
 from deepmf.fitting.recipes import NONE, RECIPES
@@ -110,6 +111,15 @@ FIT_OPTIONS: dict[str, Any] = {
         READING,
         f"Scale samples first: {', '.join(SCALES)}, none; default: counts as the recipe says.",
         values=(*SCALES, NONE),
+    ),
+    "max_features": _option(
+        str,
+        "--max-features",
+        READING,
+        f"Keep the features of largest variance, once scaled: how many, or {ALL}; default: all, or "
+        "of counts as the recipe says.",
+        "N",
+        values=(ALL,),
     ),
     "truth": _option(
         list[str],
@@ -295,6 +305,7 @@ def config_of(data: str | None, config: Path | None, given: Mapping[str, Any]) -
         labels=_classes(given.get("labels")) or base.labels,
         fixed=absolute(given.get("fixed")) or base.fixed,
         scale=given.get("scale") or base.scale,
+        max_features=_number(given.get("max_features"), base.max_features),
         reading=Reading(**{**vars(base.reading), **answers}),
         fit=base.fit,
     )
@@ -303,6 +314,13 @@ def config_of(data: str | None, config: Path | None, given: Mapping[str, Any]) -
     if entry is not None:
         chosen = replace(chosen, fit={"ranks": list(entry.ranks), **chosen.fit})
     return chosen.updated(**_settings(given))
+
+
+def _number(text: str | None, otherwise: int | str | None) -> int | str | None:
+    """An integer where the text is one; another value where there is no text."""
+    if text is None:
+        return otherwise
+    return int(text) if text.isascii() and text.isdecimal() else text
 
 
 def _classes(source: str | None) -> str | None:

@@ -62,8 +62,10 @@ class H5ad(Format):
         """See `Format.write`: a copy of the file with codes, components and links added.
 
         ``obsm["X_deepmf_l"]`` holds the codes of layer l, ``varm["deepmf_l"]`` its components,
-        ``uns["deepmf"]`` ranks, names, links and errors. Where the file is gone, or no longer has
-        these samples and features, a new one without X takes its place.
+        ``uns["deepmf"]`` ranks, names, links and errors. Where the fit kept some of the features,
+        the others have zeros in varm, and ``uns["deepmf"]["kept"]`` says which are which. Where the
+        file is gone, or no longer has these samples and features, a new one without X takes its
+        place.
         """
         ad, h5py = _libraries("Writing .h5ad files")
         source = Path(f.layout.source.path or "result.h5ad")
@@ -129,7 +131,7 @@ def _fits(source: Path, layout: Layout) -> bool:
         with h5py.File(source, "r") as file:
             return all(
                 list(_names(ad, file, axis).index) == own.tolist()
-                for axis, own in (("obs", layout.samples), ("var", layout.features))
+                for axis, own in (("obs", layout.samples), ("var", layout.all_features.features))
                 if own is not None
             )
     except (OSError, KeyError, ValueError):
@@ -138,8 +140,8 @@ def _fits(source: Path, layout: Layout) -> bool:
 
 def _empty(ad: Any, f: Factorization) -> Any:
     pandas = need("pandas", "bio", "Writing .h5ad files")
-    names = (f.layout.samples, f.layout.features)
-    sizes = (f.H[0].shape[1], len(f.W[0]))
+    names = (f.layout.samples, f.layout.all_features.features)
+    sizes = (f.H[0].shape[1], len(_of_all(f.W[0], f.layout)))
     obs, var = (
         pandas.DataFrame(index=np.arange(size).astype(str) if own is None else own.astype(object))
         for own, size in zip(names, sizes)
@@ -156,8 +158,19 @@ def _results(f: Factorization, names: Sequence[Sequence[str]]) -> dict[tuple[str
     }
     for layer in range(1, f.depth + 1):
         out["obsm", f"X_deepmf_{layer}"] = np.ascontiguousarray(f.codes(layer).T)
-        out["varm", f"deepmf_{layer}"] = np.ascontiguousarray(f.basis(layer))
+        out["varm", f"deepmf_{layer}"] = _of_all(f.basis(layer), f.layout)
         about[f"names_{layer}"] = np.array(names[layer - 1], dtype=object)
         if layer > 1:
             about[f"links_{layer}"] = f.links(layer)
+    if f.layout.kept is not None:
+        about["kept"] = f.layout.kept
     return {**out, ("uns", "deepmf"): about}
+
+
+def _of_all(W: NDArray, layout: Layout) -> NDArray:
+    """Rows for all features that the fit was given: zeros for those that it did not keep."""
+    if layout.kept is None:
+        return np.ascontiguousarray(W)
+    whole = np.zeros((layout.kept.size, W.shape[1]), W.dtype)
+    whole[layout.kept] = W
+    return whole

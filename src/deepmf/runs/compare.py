@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from deepmf._utils.messages import setting
 from deepmf._utils.processes import Progress, in_parallel
 from deepmf.factorization import Factorization
 from deepmf.fitting.history import DIVERGED
@@ -103,14 +104,23 @@ def _check(configs: Mapping[str, Config]) -> None:
         config.arguments()
     shape = open_data(one).X.shape
     for label, config in others:
-        if (config.path, config.reading) == (one.path, one.reading):
+        if _of_data(config) == _of_data(one):
             continue
         own = open_data(config).X.shape
+        way = ""
+        if (config.path, config.reading) == (one.path, one.reading):
+            way = f"; give all of them the same {setting('max_features')}"
         if own != shape:
             raise ConfigError(
                 f"Only fits to the same data can be compared: {first!r} reads {shape[0]} features "
-                f"x {shape[1]} samples, {label!r} {own[0]} x {own[1]}."
+                f"x {shape[1]} samples, {label!r} {own[0]} x {own[1]}{way}."
             )
+
+
+def _of_data(config: Config) -> tuple[Any, ...]:
+    """The settings that X depends on."""
+    prepared = (config.scale, config.max_features, config.fit.get("recipe"))
+    return (config.path, config.reading, *prepared)
 
 
 def _entry(label: str, runs: Sequence[Run]) -> Entry:

@@ -164,7 +164,8 @@ def scan(
             f"{setting('device')}."
         )
     columns, _, _ = preparation.of(columns, Layout(), "observed")
-    settings |= {"scale": NONE, "max_features": ALL}
+    if settings.get("recipe") is not None:
+        settings |= {"scale": NONE, "max_features": ALL}
     data = halves(columns, random_state)
     if (data.X < 0).sum() > 0:  # refused by their place in X, not in a half of it
         _try(columns, data.weights, grid[0], settings)

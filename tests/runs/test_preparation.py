@@ -119,13 +119,15 @@ def test_genes_kept_alone_will_do_where_nothing_is_scaled(table, tmp_path):
     np.testing.assert_allclose(done.run.f.H[0], run.f.encode(COUNTS), rtol=1e-6)
 
 
-def test_bands_of_a_scene(tmp_path):
+@pytest.mark.parametrize("how", [None, "unit"])
+def test_bands_of_a_scene(tmp_path, how):
     cube = COUNTS.T.reshape(6, 10, 40) + 1
     cube[:, :, 7] = np.nan  # a band without data
     np.save(tmp_path / "cube.npy", cube)
-    run = saved(tmp_path / "run", Config(str(tmp_path / "cube.npy"), max_features=KEPT, fit=FIT))
+    config = Config(str(tmp_path / "cube.npy"), scale=how, max_features=KEPT, fit=FIT)
+    run = saved(tmp_path / "run", config)
     X = np.delete(COUNTS + 1, 7, axis=0)
-    kept = of_largest_variance(X)
+    kept = of_largest_variance(scaled(X, how))
     assert run.f.layout.bands.tolist() == (kept + (kept >= 7) + 1).tolist()
     cube[:, :, 7] = 5.0
     np.save(tmp_path / "new.npy", cube)

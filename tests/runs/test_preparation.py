@@ -159,6 +159,7 @@ def test_single_cells(tmp_path):
     assert "Data: scaled by log, 12 most variable of 40 features." in said
     run = load_run(out)
     kept = run.f.layout.kept
+    np.testing.assert_array_equal(anndata.read_h5ad(out / "cells.h5ad").X.toarray(), COUNTS.T)
     for path in (out / "cells.h5ad", _without_the_source(tmp_path, run)):
         back = anndata.read_h5ad(path)
         assert back.var_names.tolist() == names

@@ -24,7 +24,7 @@ from deepmf import (
     Ridge,
     factorize,
 )
-from deepmf.datasets import load_cbcl, synthetic
+from deepmf.datasets import load_cbcl, simulated_scene, synthetic
 from deepmf.fitting import fit
 from deepmf.init import StartError
 from deepmf.metrics import data_errors, hoyer, layer_errors, match
@@ -687,3 +687,13 @@ def test_the_simplex_is_advised_only_to_solvers_that_take_it(solver, possible):
         factorize(X, [4, 2], solver=solver, **settings)
     (said,) = [str(w.message) for w in caught if w.category is ConvergenceWarning]
     assert ("constraint_W='simplex'" in said) == possible
+
+
+def test_volumes_shrink_until_they_slow_down():
+    """Their first sweeps decrease the objective by little, and later ones by more."""
+    scene = simulated_scene(random_state=0)
+    settings = {"regularizer_W": MinVolume(), "init": "snpa"}
+    soon, late = (factorize(scene.X, 6, tol=tol, **settings) for tol in (3e-5, 1e-6))
+    objective = late.history.objective
+    gap = objective[0] - objective[-1]
+    assert soon.history.objective[-1] - objective[-1] < 0.5 * gap

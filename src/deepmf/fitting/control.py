@@ -24,7 +24,10 @@ _LEAST_EXPLAINED = 0.01
 """Smallest explained fraction of the data's squares that makes the stopping rule stricter."""
 
 _LATEST = 5
-"""Sweeps over which a decrease is judged where there are penalties."""
+"""Sweeps over which a decrease is judged where a penalty is gradual."""
+
+_TINY = 0.1
+"""Fraction of the tolerance below which it does not matter whether decreases grow."""
 
 _DIVERGED = 1e8
 """Relative squared error at which a model without a loss of its own is given up."""
@@ -63,7 +66,12 @@ class Control:
             raise ValueError(f"callbacks must be a function or a list of functions, got {calls!r}.")
 
     def reason(
-        self, rows: Sequence[Progress], fit_term: float, consistent: bool, taken: bool
+        self,
+        rows: Sequence[Progress],
+        fit_term: float,
+        consistent: bool,
+        taken: bool,
+        gradual: bool = False,
     ) -> str | None:
         """Reason to stop after the last sweep; None: continue.
 
@@ -77,6 +85,8 @@ class Control:
             Whether sweeps decrease one loss; otherwise they may diverge.
         taken : bool
             Whether the sweep was kept.
+        gradual : bool
+            Whether a penalty gains on the loss slowly at first.
         """
         now = rows[-1]
         decrease = rows[-2].objective - now.objective
@@ -89,21 +99,19 @@ class Control:
         change = decrease if consistent else abs(decrease)
         small = self.tol * fit_term * min(1.0, _explained(now))
         slow = taken and self.tol > 0 and change <= small
-        if slow and consistent and now.objective != fit_term:
-            slow = _slows_down(rows, small)
-        return "tol" if slow else None
+        return "tol" if slow and not (gradual and _gathers_speed(rows, small)) else None
 
 
-def _slows_down(rows: Sequence[Progress], small: float) -> bool:
-    """Whether the decrease over the latest sweeps is small, and no larger than over those before.
+def _gathers_speed(rows: Sequence[Progress], small: float) -> bool:
+    """Whether the decrease over the latest sweeps is not small, or grows.
 
-    Penalties gain on the loss slowly at first: a volume begins to shrink by little, and by more and
-    more as extrapolation gathers speed.
+    A volume begins to shrink by little, and by more and more as extrapolation gathers speed.
     """
     if len(rows) <= 2 * _LATEST:
-        return False
+        return True
     before, middle, now = (rows[k].objective for k in (-1 - 2 * _LATEST, -1 - _LATEST, -1))
-    return middle - now <= min(_LATEST * small, before - middle)
+    limit = _LATEST * small
+    return middle - now > min(limit, max(before - middle, _TINY * limit))
 
 
 def _explained(now: Progress) -> float:

@@ -318,6 +318,7 @@ class _Run:
         if ahead is not None and self.now.extrapolation is not None:
             ahead.recall(self.now.extrapolation)
         self.now.extrapolation = None
+        gradual = any(penalty.gradual for _, penalty in sweep.penalties.values())
         for _ in range(len(rows) - 1, 0 if self.cut else max_iter):
             if self.checkpoint is not None and self.checkpoint.due:
                 self._save(ahead)
@@ -328,7 +329,7 @@ class _Run:
                 rows[-1] = replace(rows[-2], sweep=rows[-1].sweep, time=rows[-1].time)
             if ahead is not None:
                 (ahead.succeeded if taken else ahead.failed)()
-            reason = c.reason(rows, fit_term, loss.consistent, taken)
+            reason = c.reason(rows, fit_term, loss.consistent, taken, gradual)
             if reason != "callback" and self.interruption.asked():
                 reason = "interrupted"
             if reason is not None:

@@ -83,6 +83,9 @@ class Regularizer(Parametrized):
     data are in memory or on disk.
     """
 
+    gradual: ClassVar[bool] = False
+    """Whether it gains on the loss slowly at first: small decreases are then no sign of the end."""
+
     natural_set: ClassVar[Constraint | None] = None
     """The constraint a factor with this penalty gets when the user names none."""
 

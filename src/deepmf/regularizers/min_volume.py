@@ -60,6 +60,7 @@ class MinVolume(Regularizer):
 
     name = "min-volume"
     natural_set = Simplex()
+    gradual = True
 
     def __init__(
         self, weight: float = 1.0, scale: Scale = "likelihood", delta: float | None = None

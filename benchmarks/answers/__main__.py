@@ -94,7 +94,7 @@ def timed(fit: Any, data: Answers, seed: int, **more: Any) -> tuple[list[Layer],
         return layers, time.perf_counter() - began
 
 
-_RANDOM = ("k-means", "VCA + NNLS")
+_RANDOM = ("deepmf, recipe", "k-means", "VCA + NNLS")
 
 
 def _applies(method: str, data: Answers) -> bool:

@@ -417,6 +417,11 @@ def test_starts_say_how_many_components_they_found(init, data, rank):
         fit(data, rank, init=init)
 
 
+def test_k_means_of_fewer_samples_than_clusters():
+    with refused("Layer 1", "3 are not zero", "rank 4", "lower the rank", "random"):
+        fit(np.c_[X[:, :3], 0 * X[:, :2]], 4, init="k-means")
+
+
 @pytest.mark.filterwarnings("ignore:The first rank")
 def test_nndsvd_past_its_reach():
     with refused("NNDSVD", "rank 9", "random"):

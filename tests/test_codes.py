@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from deepmf import L1, DataCentric, Factorization, LayerCentric, Ridge, factorize
+from deepmf import L1, DataCentric, Factorization, Fixed, LayerCentric, Ridge, factorize
 from deepmf.core.state import State
 from deepmf.core.terms import Factor
 from deepmf.data.on_disk import OnDisk
@@ -269,3 +269,27 @@ def test_samples_of_the_fit_are_coded_as_in_the_fit(model, penalties):
     for layer in (1, 2):
         codes = f.codes(layer)
         np.testing.assert_allclose(f.encode(X, layer), codes, atol=2e-3 * codes.max())
+
+
+@pytest.mark.filterwarnings("ignore:Layer 2 leaves")
+@pytest.mark.parametrize("extrapolate", [True, False])
+@pytest.mark.parametrize("model", ["layer-centric", "data-centric"])
+@pytest.mark.parametrize(
+    "sets",
+    [
+        {"constraint_H": [None, "box"]},
+        {"constraint_H": [None, "simplex"]},
+        {"constraint_W": [None, "box"]},
+        {"constraint_W": [None, Fixed(np.full((5, 1), 0.4))]},
+    ],
+    ids=repr,
+)
+def test_deeper_layers_end_in_their_sets_and_below_where_they_began(sets, model, extrapolate):
+    f = factorize(
+        X, [5, 2], hierarchy="codes", model=model, extrapolate=extrapolate, random_state=0, **sets
+    )
+    for k, layer in enumerate(f.problem.layers):
+        assert layer.constraint_W.violation(np.asarray(f.W[k])) < 1e-9
+        assert layer.constraint_H.violation(np.asarray(f.H[k])) < 1e-9
+    assert f.stop_reason == "tol"
+    assert f.history.objective[-1] < f.history.objective[0]

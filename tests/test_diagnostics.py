@@ -21,9 +21,11 @@ from deepmf import (
     Simplex,
     factorize,
 )
+from deepmf._utils.messages import Message
 from deepmf.datasets import simulated_scene
 from deepmf.fitting.diagnostics import Finding, FindingsWarning, warn_of_findings
 from deepmf.fitting.diagnostics.components import pairs_of_copies
+from deepmf.fitting.diagnostics.layers import _remedy
 from deepmf.fitting.diagnostics.scaling import logarithms, look_like_counts
 from deepmf.fitting.problem import build_problem
 
@@ -126,6 +128,18 @@ def test_a_first_layer_that_lost_a_part_of_the_data():
     found = [kinds(families(noise=0.2), [6, 2], model=LayerCentric(lam)) for lam in (0.3, 30, 100)]
     assert not found[0]
     assert [kind[0] for kind in found[1:]] == [("lost", 1), ("copy", 1)]
+
+
+@pytest.mark.parametrize(("lam", "less"), [(100, 0.1), (0.2, 0.07), (0.03, 0.01)])
+def test_the_weight_to_try_is_smaller_than_the_given_one(lam, less):
+    said = _remedy(build_problem([6, 2], model=LayerCentric(lam)))
+    assert f"{{'name': 'layer-centric', 'lam': {less}}}" in Message(said)
+
+
+def test_a_layer_can_be_no_copy_of_one_as_wide():
+    X = np.random.default_rng(0).random((20, 60))
+    found = kinds(X, [4, 4, 4], recipe="cells", random_state=0)
+    assert not {"lost", "copy"} & {kind for kind, _ in found}
 
 
 def test_copies_among_components():

@@ -34,7 +34,7 @@ from deepmf.data.containers import (
 from deepmf.data.dataset import Dataset
 from deepmf.data.layout import Layout
 from deepmf.data.matrix import Matrix, adapted, as_numpy
-from deepmf.data.preparation import prepared_alike, weights_of
+from deepmf.data.preparation import check_unprepared, prepared_alike, weights_of
 from deepmf.data.validation import adapt, as_matrix, check_finite, check_sign
 from deepmf.factorization import Factorization, layer_number
 from deepmf.fitting.checkpoint import Checkpoint
@@ -570,6 +570,7 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         else:
             layout = self.factorization_.layout
             if layout.scaling is not None or layout.kept is not None:
+                check_unprepared(X, weights, "rows")
                 X, weights = prepared_alike(X.T, layout).T, weights_of(weights, layout.kept, "rows")
         M = as_matrix(X, weights=weights, device=device, samples="rows")
         if fitting and not plain:

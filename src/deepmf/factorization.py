@@ -25,7 +25,7 @@ from deepmf.data.dataset import Dataset
 from deepmf.data.layout import Layout
 from deepmf.data.matrix import Matrix, as_numpy
 from deepmf.data.panels import Coding, Panels
-from deepmf.data.preparation import prepared_alike, weights_of, words_of
+from deepmf.data.preparation import check_unprepared, prepared_alike, weights_of, words_of
 from deepmf.data.validation import as_matrix, check_scale, check_seen, check_whole
 from deepmf.fitting.diagnostics.finding import Finding
 from deepmf.fitting.history import History
@@ -321,6 +321,8 @@ class Factorization:
                 check_same_features(X.layout, layout, X.X.shape, layout.kept.size)
             X = X.X
         if not isinstance(X, Matrix):
+            if layout.scaling is not None or layout.kept is not None:
+                check_unprepared(X, weights)
             X, weights = prepared_alike(X, layout), weights_of(weights, layout.kept)
         data = as_matrix(X, weights=weights, device=device)
         self._check_rows(data.shape[0])

@@ -142,3 +142,11 @@ def test_marks_never_reach_a_user():
             if isinstance(node, ast.Raise) and node.exc is not None:
                 marked = calls(node.exc, "setting", "in_python")
                 assert not marked or calls(node.exc, "Message", *known), f"{path}:{node.lineno}"
+
+
+@pytest.mark.parametrize("init", ["k-means", "snpa", "mv-dual"])
+def test_starts_that_fail_name_options(init):
+    with pytest.raises(SettingError) as error:
+        deepmf.factorize([[1.0, 1.0, 1.0], [2.0, 2.0, 2.0]], 2, init=init)
+    assert "init='random'" in str(error.value)
+    assert "--init random" in as_options(message_of(error.value))

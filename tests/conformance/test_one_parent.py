@@ -163,11 +163,13 @@ def test_the_hierarchy_of_a_fit_is_a_tree(model, unit):
         np.testing.assert_allclose(f.codes(2), sums)
 
 
+@UNITS
 @pytest.mark.parametrize("model", ["layer-centric", "data-centric"])
-def test_the_hierarchy_of_codes_is_a_tree(model):
-    f = factorize(
-        X, [5, 2], hierarchy="codes", constraint_H=[None, OneParent()], model=model, random_state=0
-    )
-    assert is_member(f.W[1].T, False)
+def test_the_hierarchy_of_codes_is_a_tree(model, unit):
+    settings = {"constraint_H": [None, OneParent(unit)], "model": model, "random_state": 0}
+    f = factorize(X, [5, 2], hierarchy="codes", **settings)
+    assert is_member(f.W[1].T, unit)
+    assert f.stop_reason == "tol"
+    assert f.history.objective[-1] < f.history.objective[0]
     assert (np.asarray(f.codes(2)) >= 0).all()
     assert (np.asarray(f.codes(2)) > 0).sum(axis=0).max() == 2  # samples may have several parents

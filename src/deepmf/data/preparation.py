@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from deepmf._utils.messages import SettingError, setting
+from deepmf.core.arrays import real_matrix
 from deepmf.data.containers import kind_of
 from deepmf.data.features import ALL, check_max_features, most_variable, rows_of
 from deepmf.data.layout import Layout
@@ -74,15 +75,15 @@ class Preparation:
             return X, layout, weights
         X = _as_array(X)
         how, count = self._settings(X)
+        if count is not None:
+            _check_in_memory(X, count)
+        if how is not None or count is not None:
+            check_unprepared(X.T if samples == "rows" else X, weights, samples)
         if how is not None:
             by = measured(X, how)
             X, layout = scaled(X, how, by), replace(layout, scaling=by)
-        if count is not None:
-            _check_in_memory(X, count)
         if count is None or count >= X.shape[0]:
             return X, layout, weights
-        if weights is None and not np.ma.is_masked(X):  # features left out must be finite too
-            as_matrix(X.T if samples == "rows" else X, samples=samples)
         kept = most_variable(X, count)
         weights = weights_of(weights, kept, samples)
         return rows_of(X, kept), layout.of_features(kept), weights
@@ -94,6 +95,17 @@ class Preparation:
             how = self.scale_of_counts
             count = self.features_of_counts if count is None else count
         return (None if how == "none" else how), (None if isinstance(count, str) else count)
+
+
+def check_unprepared(
+    X: Any, weights: Any = None, samples: Literal["columns", "rows"] = "columns"
+) -> None:
+    """Refuse what is empty or not finite, before a scaling spreads it or its feature is left out.
+
+    With weights or masked entries these may be missing; they are checked once X is prepared.
+    """
+    if weights is None and not np.ma.is_masked(X):
+        as_matrix(X, samples=samples)
 
 
 def prepared_alike(X: Any, fitted: Layout) -> Any:
@@ -108,6 +120,9 @@ def prepared_alike(X: Any, fitted: Layout) -> Any:
         return X
     X = _as_array(X)
     if kept is None:
+        known = len(by.row_weights) if by is not None else 0
+        if known and known != X.shape[0]:
+            raise ValueError(f"X has {X.shape[0]} features, but the model was fitted to {known}.")
         return scaled(X, how, by)
     given, left = np.shape(X)[0], int(kept.sum())
     if given == left and not how:
@@ -156,7 +171,9 @@ def words_of(layout: Layout) -> str:
 
 
 def _as_array(X: Any) -> Any:
-    """A table as an array; all else as it is."""
+    """A table, nested lists or a matrix of NumPy as an array; all else as it is."""
+    if isinstance(X, list | tuple | np.matrix):
+        return np.asarray(real_matrix(X, "X"))
     return X.to_numpy() if kind_of(X) == "pandas" else X
 
 

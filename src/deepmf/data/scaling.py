@@ -26,13 +26,24 @@ _LOOKED_AT = 1 << 20
 
 
 def are_counts(X: Any) -> bool:
-    """Whether a matrix in memory holds whole numbers from 0 on, some above 1."""
+    """Whether a matrix in memory holds whole numbers from 0 on, some above 1.
+
+    Missing entries, NaN or masked, have no say.
+    """
     if not (sparse.issparse(X) or isinstance(X, np.ndarray)):
         return False
-    some = X.data[:_LOOKED_AT] if sparse.issparse(X) else X[:, : max(1, _LOOKED_AT // len(X))]
-    if some.dtype.kind not in "iuf" or not some.size:
+    if sparse.issparse(X):
+        some = X.data[:_LOOKED_AT]
+    else:
+        some = np.ma.compressed(X[:, : max(1, _LOOKED_AT // max(1, len(X)))])
+    if some.dtype.kind not in "iuf":
         return False
-    return bool(some.min() >= 0 and some.max() > 1 and np.array_equal(some, np.floor(some)))
+    if some.dtype.kind == "f":
+        some = some[~np.isnan(some)]
+        if not np.any((some > 0) & (some < 1 / np.finfo(some.dtype).eps)):
+            return False  # there is no room for fractions in larger ones
+    whole = some.size and some.min() >= 0 and some.max() > 1
+    return bool(whole and np.array_equal(some, np.floor(some)))
 
 
 def scaled(X: Any, how: str | None, by: Scaling | None = None) -> Any:
@@ -86,10 +97,12 @@ def _counts(X: Any, how: str) -> Any:
             f"{setting(scale=how)} is for arrays and sparse matrices in memory, got a "
             f"{type(X).__name__}; scale the data first, or convert them."
         )
+    if np.ma.is_masked(X):
+        X = np.ma.array(X.filled(0), mask=X.mask)  # what is masked may be anything
     if how == "unit":
         return X
     thin = sparse.issparse(X)
-    least = float(X.min() if thin else np.fmin.reduce(X, axis=None))
+    least = float(X.min() if thin else np.fmin.reduce(np.asarray(X), axis=None))
     if least < 0:
         raise SettingError(
             f"{setting(scale=how)} is for counts, but the data go down to {least:.6g}; clip them "
@@ -100,7 +113,7 @@ def _counts(X: Any, how: str) -> Any:
 
 def check_scaling(how: object) -> None:
     """Refuse a way of scaling that there is not."""
-    if how is not None and how != "none" and how not in SCALES:
+    if how is not None and not (isinstance(how, str) and how in {*SCALES, "none"}):
         raise SettingError(f"{setting('scale')} must be one of {', '.join(SCALES)}, got {how!r}.")
 
 
@@ -111,7 +124,8 @@ def _sublinear(X: Any) -> Any:
         X.eliminate_zeros()
         X.data = 1 + np.log(X.data)
         return X
-    return np.where(X > 0, 1 + np.log(np.where(X > 0, X, 1)), X)
+    found = np.where(X > 0, 1 + np.log(np.where(X > 0, X, 1)), X)
+    return np.ma.array(found, mask=np.ma.getmask(X)) if np.ma.isMaskedArray(X) else found
 
 
 def _sums(X: Any) -> Array:

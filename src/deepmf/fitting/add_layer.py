@@ -95,7 +95,7 @@ def _first_basis(
     try:
         W = start(data, layer.rank, rng)
     except StartError as error:
-        raise StartError(f"Layer {number}: {error}") from None
+        raise StartError(f"Layer {number}: {error.args[0].marked}") from None
     W = _checked(f"init's W of layer {number}", W, (data.shape[0], layer.rank), data.dtype)
     W = layer.constraint_W.arrange(W)
     scales = layer.constraint_W.scales(W)

@@ -176,9 +176,10 @@ class _Run:
             codes = as_numpy(panels.codes.H).astype(np.float64)
             now.merged = self._merged(best.state.W[-1], codes)
             if self.flat and at.number and self.problem.over_codes:
-                append_codes(now, self.problem, link_codes(now, self.problem, codes), codes)
+                Z = link_codes(now, self.problem, codes)
+                append_codes(now, self.problem, Z, codes, self.joint)
             elif self.problem.over_codes:
-                append_codes(now, self.problem, best.state.W[-1], codes)
+                append_codes(now, self.problem, best.state.W[-1], codes, self.joint)
             else:
                 append_linked(now, self.problem, best.state.W[-1], codes)
         else:

@@ -23,6 +23,9 @@ _ITER, _TOL = 1000, 1e-6
 _SWEEPS, _SETTLED, _INNER = 2000, 1e-6, (10, 0.01)
 """Limits for the fit of the components before."""
 
+_TOLERATED_VIOLATION = 1e-9
+"""Share of its largest entry that a matrix of a set may be off by."""
+
 
 def append_linked(now: Moment, problem: Problem, W: Array, F: Array) -> None:
     """Add a layer that was fitted flat to the data, with codes F.
@@ -45,14 +48,20 @@ def append_linked(now: Moment, problem: Problem, W: Array, F: Array) -> None:
     now.sizes.append(float(np.sum(W**2)))
 
 
-def append_codes(now: Moment, problem: Problem, Z: Array, H: Array) -> None:
-    """Add a layer over codes, in the scale of the codes before it."""
-    s, constraint = now.state, problem.layers[now.state.depth].constraint_W
+def append_codes(now: Moment, problem: Problem, Z: Array, H: Array, swept: bool) -> None:
+    """Add a layer over codes, in the scale of the codes before it.
+
+    Where all layers are ``swept`` together next, these sweeps must begin in the sets of Z and H,
+    which the new scale may have left.
+    """
+    s, layer = now.state, problem.layers[now.state.depth]
     if s.scales:
         Z = s.scales[-1][:, None] * Z
-        scales = constraint.scales(Z)
+        scales = layer.constraint_W.scales(Z)
         if scales is not None:
-            Z, H = constraint.project(Z / scales), H * scales[:, None]
+            Z, H = layer.constraint_W.project(Z / scales), H * scales[:, None]
+        if swept:
+            Z, H = _inside(Z, layer.constraint_W), _inside(H, layer.constraint_H)
     s.W.append(Z)
     s.H.append(np.empty((len(H), 0)))
     now.layer_codes.append(H)
@@ -60,6 +69,11 @@ def append_codes(now: Moment, problem: Problem, Z: Array, H: Array) -> None:
         means = np.mean(np.abs(H), axis=1)
         s.scales.append(np.where(means > 0, means, 1.0))
         now.sizes.append(float(np.sum((H / s.scales[-1][:, None]) ** 2)))
+
+
+def _inside(M: Array, constraint: Constraint) -> Array:
+    """M itself if it lies in the set, or else its projection."""
+    return constraint.project(M) if constraint.violation(M) > _TOLERATED_VIOLATION else M
 
 
 def link_codes(now: Moment, problem: Problem, F: Array) -> Array:

@@ -32,14 +32,17 @@ def kmeans(panels: Panels, rank: int, rng: np.random.Generator) -> Array:
     Z = panels.dot(U, _some(n, rng) if n > _LARGEST else None)
     norms = np.linalg.norm(Z, axis=0)
     Z = Z[:, norms > 0] / norms[norms > 0]
-    W, clusters = np.zeros((len(U), 0)), 0
-    if Z.shape[1] >= rank:
-        with single_blas():  # sums of several threads would differ in their last bits
-            found = [_clusters(Z, rank, rng) for _ in range(_RESTARTS)]
-        centers, labels, _ = min(found, key=lambda clusters: clusters[2])
-        W = np.maximum(U @ centers, 0)
-        reached = np.asarray(W.any(axis=0))
-        clusters = len(np.unique(labels[reached[labels]]))
+    if Z.shape[1] < rank:
+        raise StartError(
+            f"k-means needs as many samples as clusters, but {Z.shape[1]} are not zero where rank "
+            f"{rank} was asked for. Lower the rank or use {setting(init='random')}."
+        )
+    with single_blas():  # sums of several threads would differ in their last bits
+        found = [_clusters(Z, rank, rng) for _ in range(_RESTARTS)]
+    centers, labels, _ = min(found, key=lambda clusters: clusters[2])
+    W = np.maximum(U @ centers, 0)
+    reached = np.asarray(W.any(axis=0))
+    clusters = len(np.unique(labels[reached[labels]]))
     if clusters < rank:
         raise StartError(
             f"k-means found only {clusters} clusters with a positive center where rank {rank} was "

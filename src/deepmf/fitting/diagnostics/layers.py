@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import numpy as np
+
 from deepmf._utils.messages import setting
 from deepmf.fitting.diagnostics.finding import Finding
 from deepmf.fitting.fit import Fit
 from deepmf.fitting.problem import Problem
+from deepmf.losses import LayerCentric
 
 _UNEXPLAINED = 0.5
 """Relative squared error from which on a layer has lost the data, if the one before has not."""
@@ -54,7 +57,8 @@ def given_up(done: Fit, problem: Problem, shape: tuple[int, int]) -> Iterator[Fi
     for k in range(len(flat) - 1):
         gap = flat[k + 1] - flat[k]
         further = problem.ranks[k] - problem.ranks[k + 1]
-        if not gap > flat[k + 1] * _of_noise(further, shape) or flat[k + 1] < _EXACT:
+        told = further > 0 and gap > flat[k + 1] * _of_noise(further, shape)
+        if not told or flat[k + 1] < _EXACT:
             continue
         lost, kept = (left[k] - flat[k]) / gap, (left[k + 1] - left[k]) / gap
         poor = lost > 1 or (lost > _GIVEN_UP and kept < _SHRUNK)
@@ -104,7 +108,8 @@ def _of_noise(components: int, shape: tuple[int, int]) -> float:
 
 def _remedy(problem: Problem) -> str:
     pull = "The deeper layers pull too hard: lower their weight"
-    if problem.loss.name != "layer-centric":
+    if not isinstance(problem.loss, LayerCentric):
         return f"{pull} in {setting('model')}."
-    weaker = {"name": "layer-centric", "lam": 0.1}
+    given = float(np.max(problem.loss.lam)) if problem.loss.calibrate else np.inf
+    weaker = {"name": "layer-centric", "lam": float(f"{min(0.1, given / 3):.1g}")}
     return f"{pull}, for example {setting(model=weaker)}, or try {setting(model='data-centric')}."

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.optimize import nnls
 
 from deepmf import MinVolume, factorize
+from deepmf.data.panels import DensePanels
+from deepmf.fitting.calibration import _unmixed_error
 from deepmf.metrics import match
 
 RNG = np.random.default_rng(0)
@@ -76,3 +79,10 @@ def test_a_larger_weight_gives_a_smaller_volume():
         )
     ]
     assert volumes[0] > volumes[1] > volumes[2]
+
+
+def test_samples_that_are_not_mixed_have_the_error_of_their_nearest_component():
+    rng = np.random.default_rng(0)
+    data, W = rng.random((3, 40)), rng.standard_normal((3, 5))
+    errors = [min(nnls(W[:, [k]], x)[1] ** 2 for k in range(W.shape[1])) for x in data.T]
+    assert _unmixed_error(DensePanels(data), W) == pytest.approx(sum(errors))

@@ -33,7 +33,7 @@ class Settled(NamedTuple):
     """A layer's fit on its own, without penalties where these are measured by it."""
 
     error: float
-    """1/2 ||W_{l-1} - W_l H_l||^2."""
+    """1/2 ||W_{l-1} - W_l H_l||^2, see `settled` for layers with as many components as features."""
     alone: dict[str, Attributes]
     """Penalties on "H" and "W" while the layer is fitted alone."""
     joint: dict[str, Attributes]
@@ -82,19 +82,23 @@ class Calibration(NamedTuple):
 
 
 def settled(panels: Panels, s: State, problem: Problem, k: int) -> Settled:
-    """The error of a layer's fit, the state's last, and the penalties measured by it."""
+    """The error of a layer's fit, the state's last, and the penalties measured by it.
+
+    With as many components as features the error says little of the noise: its start fits some of
+    it. It then counts as the geometric mean of that error and of the one if samples were unmixed.
+    """
     errors = measure(panels, s)
     alone = _penalties(panels, s, problem, k, "layer", errors)
     same = problem.loss.errors == "layer" or k == 0
     joint = alone if same else _penalties(panels, s, problem, k, "data", errors)
     error = float(errors.layer[k])
     if problem.overfitted(k, panels.shape):
-        error = (error * _farthest(panels, s.W[k])) ** 0.5
+        error = (error * _unmixed_error(panels, s.W[k])) ** 0.5
     return Settled(0.5 * error, alone, joint)
 
 
-def _farthest(panels: Panels, W: Array) -> float:
-    """sum_j min over k and h of ||x_j - w_k h||^2: the error if samples were not mixed."""
+def _unmixed_error(panels: Panels, W: Array) -> float:
+    """sum_j min over k and h of ||x_j - w_k h||^2: each sample has the component nearest to it."""
     norms = np.linalg.norm(W, axis=0)
     along = panels.dot(W / np.where(norms > 0, norms, 1))
     return max(panels.norm2 - float(np.sum(np.max(along, axis=0, initial=0.0) ** 2)), 0.0)

@@ -13,6 +13,7 @@ from scipy import sparse
 from sklearn.datasets import load_digits
 from sklearn.feature_extraction.text import TfidfTransformer
 
+from deepmf.data.features import most_variable, rows_of
 from deepmf.datasets import load_jasper, load_samson, load_urban, simulated_scene, synthetic
 
 GENES = 3000
@@ -70,12 +71,10 @@ def cells(seed: int) -> Answers:
     """Sorted blood cells: counts to 1e4, log1p, the most variable genes."""
     folder = _folder() / "cells"
     counts = sparse.csr_array(sparse.load_npz(folder / "pbmc_facs_counts.npz").T, dtype=float)
-    X = sparse.csr_array(sparse.diags_array(1e4 / counts.sum(axis=1)) @ counts).log1p()
-    mean = np.asarray(X.mean(axis=0)).ravel()
-    variance = np.asarray(X.multiply(X).mean(axis=0)).ravel() - mean**2
-    X = X[:, np.sort(np.argsort(-variance)[:GENES])]
+    X = sparse.csr_array(sparse.diags_array(1e4 / counts.sum(axis=1)) @ counts).log1p().T
+    X = rows_of(X, most_variable(X, GENES))
     classes = np.load(folder / "pbmc_facs_meta.npz", allow_pickle=True)["celltype"]
-    return Answers(X.T.tocsc(), [15, 5], "cells", labels={1: classes, 2: classes})
+    return Answers(X.tocsc(), [15, 5], "cells", labels={1: classes, 2: classes})
 
 
 def text(name: str, ranks: Sequence[int], upper: str) -> Callable[[int], Answers]:

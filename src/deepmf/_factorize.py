@@ -158,8 +158,9 @@ def factorize(
         Largest number of sweeps, each of which updates all factors once (per layer for
         ``"multilayer"``). Reaching it gives a ``ConvergenceWarning``.
     tol : float, default 1e-4, or the recipe's
-        Stop when a sweep decreases the objective by less than this fraction of the loss. 0
-        disables the test: exactly ``max_iter`` sweeps are run.
+        Stop when a sweep decreases the objective by less than this fraction of the loss; with
+        a minimum volume, when several sweeps do. 0 disables the test: exactly ``max_iter`` sweeps
+        are run.
     max_time : float, optional
         Stop after the sweep during which this many seconds have passed.
     inner_iter : int, default 10

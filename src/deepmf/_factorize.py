@@ -17,7 +17,14 @@ from deepmf.data.layout import Layout
 from deepmf.data.matrix import Matrix
 from deepmf.data.panels import Panels
 from deepmf.data.preparation import Preparation
-from deepmf.data.validation import as_matrix, check_scale, check_seen, check_sign, check_whole
+from deepmf.data.validation import (
+    as_matrix,
+    check_divergence,
+    check_scale,
+    check_seen,
+    check_sign,
+    check_whole,
+)
 from deepmf.factorization import Factorization
 from deepmf.fitting.add_layer import Given, check_given
 from deepmf.fitting.checkpoint import Checkpoint
@@ -25,7 +32,7 @@ from deepmf.fitting.control import Callback, Control
 from deepmf.fitting.diagnostics import findings, warn_of_findings
 from deepmf.fitting.fingerprint import fingerprint
 from deepmf.fitting.fit import Fit, fit
-from deepmf.fitting.problem import Problem, build_problem, check_ranks
+from deepmf.fitting.problem import Problem, beta_of, build_problem, check_ranks
 from deepmf.fitting.recipes import preparation_of, recipe_of, with_recipe
 from deepmf.fitting.registry import resolve_start
 from deepmf.init import Start
@@ -46,6 +53,7 @@ def factorize(
     regularizer_H: object = None,
     hierarchy: object = None,
     normalize: object = None,
+    beta_loss: object = None,
     init: object = None,
     augment: int | None = None,
     solver: object = "fpgm",
@@ -135,6 +143,12 @@ def factorize(
     normalize : {"sum", "norm", "codes"}, default "sum"
         What is one in the result, where the model leaves scales open: the sum of a component's
         entries, so that codes are shares of mass; its norm; or the mean square of its codes.
+    beta_loss : str, float or a list with one per layer, default "frobenius"
+        How far a product is from what it fits: ``"frobenius"``, half the squared error;
+        ``"kullback-leibler"``, for counts; ``"itakura-saito"``, for powers, as in spectra of sound;
+        or a number b from 0 (Itakura-Saito) over 1 (Kullback-Leibler) to 2 (squared error). X and
+        all factors are then nonnegative. A list may mix them:
+        ``["kullback-leibler", "frobenius"]`` fits counts, and squared errors below.
     init : None, str, function, a list of these, or (Ws, Hs)
         Where to start. ``"k-means"``: from centers of clusters; ``"snpa"``: from extreme samples,
         where some are nearly pure; ``"vca"`` and ``"nfindr"``: likewise; ``"mv-dual"``: from a
@@ -217,6 +231,7 @@ def factorize(
         regularizer_H=regularizer_H,
         hierarchy=hierarchy,
         normalize=normalize,
+        beta_loss=beta_loss,
         init=init,
         augment=augment,
         solver=solver,
@@ -267,6 +282,7 @@ class Plan:
         regularizer_H: object,
         hierarchy: object,
         normalize: object,
+        beta_loss: object,
         init: object,
         solver: object,
         callbacks: Callback | Sequence[Callback] | None,
@@ -288,6 +304,7 @@ class Plan:
             "regularizer_H": regularizer_H,
             "hierarchy": hierarchy,
             "normalize": normalize,
+            "beta_loss": beta_loss,
             "init": init,
             "tol": tol,
         }
@@ -323,6 +340,8 @@ def run(data: Matrix, layout: Layout, plan: Plan) -> Factorization:
     check_whole(data, whole)
     check_seen(data)
     check_scale(data)
+    if problem.fits:
+        check_divergence(data, [beta_of(fit) for fit in problem.fits])
     if problem.nonnegative and not plan.allow_negative:
         check_sign(data)
     width = plan.panel_size
@@ -379,5 +398,6 @@ def _result(done: Fit, panels: Panels, problem: Problem, layout: Layout) -> Fact
         problem=problem,
         strength=done.strengths[0],
         deeper_strengths=done.strengths[1:],
+        data_sizes=done.data_sizes,
         layout=layout,
     )

@@ -123,6 +123,12 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     normalize : {"sum", "norm", "codes"}, default "sum"
         What is one in the result, where the model leaves scales open: the sum of a component's
         entries, so that codes are shares of mass; its norm; or the mean square of its codes.
+    beta_loss : str, float or a list with one per layer, default "frobenius"
+        How far a product is from what it fits: ``"frobenius"``, half the squared error;
+        ``"kullback-leibler"``, for counts; ``"itakura-saito"``, for powers, as in spectra of sound;
+        or a number b from 0 (Itakura-Saito) over 1 (Kullback-Leibler) to 2 (squared error). X and
+        all factors are then nonnegative. A list may mix them:
+        ``["kullback-leibler", "frobenius"]`` fits counts, and squared errors below.
     init : None, str, function, a list of these, or (Ws, Hs)
         Where to start. ``"k-means"``: from centers of clusters; ``"snpa"``: from extreme samples,
         where some are nearly pure; ``"vca"`` and ``"nfindr"``: likewise; ``"mv-dual"``: from a
@@ -188,7 +194,8 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     n_iter_ : int
         Number of sweeps.
     reconstruction_err_ : float
-        ||X - codes components|| of the chosen layer, on the training data.
+        ||X - codes components|| of the chosen layer, on the training data; with another
+        ``beta_loss`` the root of twice that distance, as scikit-learn's NMF has it.
     n_features_in_, feature_names_in_
         As everywhere in scikit-learn: those of the data, of which ``max_features`` keeps some.
 
@@ -217,6 +224,7 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         regularizer_H: object = None,
         hierarchy: object = None,
         normalize: object = None,
+        beta_loss: object = None,
         init: object = None,
         augment: int | None = None,
         solver: object = "fpgm",
@@ -245,6 +253,7 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self.regularizer_H = regularizer_H
         self.hierarchy = hierarchy
         self.normalize = normalize
+        self.beta_loss = beta_loss
         self.init = init
         self.augment = augment
         self.solver = solver
@@ -330,7 +339,6 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         if data is not None and kind == "anndata":
             self.feature_names_in_ = np.asarray(data.layout.features, dtype=object)
         self._fitted_kind: Kind = kind
-        self._fitted_norm = M.stats.norm2**0.5
         self.factorization_: Factorization = f
         self.history_: History = f.history
         self.stop_reason_ = f.stop_reason
@@ -520,6 +528,8 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     def score(self, X: Any, y: object = None, weights: Any = None) -> float:
         """Minus the mean squared error of X's approximation in the estimator's layer.
 
+        With another ``beta_loss`` minus the mean deviance, twice that distance.
+
         Parameters
         ----------
         X : matrix, n_samples x n_features, or AnnData, xarray.DataArray, deepmf Dataset
@@ -536,7 +546,7 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         weights = self._weights(weights)
         M, _ = self._matrix(X, as_dataset(X, weights=weights), weights, self.device)
-        return -self.factorization_.squared_error(M, self.layer_) / M.total_weight
+        return -self.factorization_.deviance(M, self.layer_) / M.total_weight
 
     def _weights(self, given: Any) -> Any:
         """Weights that a method was given, else the estimator's own."""
@@ -612,7 +622,7 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self.layer_ = number
         self._n_features_out = f.ranks[number - 1]
         error = float(f.history.data_errors[-1, number - 1])
-        self.reconstruction_err_ = self._fitted_norm * error**0.5
+        self.reconstruction_err_ = (f.data_sizes[number - 1] * error) ** 0.5
         return self
 
     def _number(self, layer: int | None) -> int:

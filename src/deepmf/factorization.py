@@ -16,10 +16,11 @@ import numpy as np
 from deepmf._utils.atomic_files import UNREADABLE, write_whole
 from deepmf._utils.safe_archives import load_npz
 from deepmf._utils.threads import single_blas
+from deepmf.core.datafit import SQUARED, Datafit
 from deepmf.core.parameters import Parametrized, check_integer
 from deepmf.core.quadratic import Array
 from deepmf.core.state import State
-from deepmf.core.terms import Model
+from deepmf.core.terms import DataTerm, Model
 from deepmf.data.containers import check_same_features
 from deepmf.data.dataset import Dataset
 from deepmf.data.layout import Layout
@@ -42,6 +43,9 @@ _FORMAT = "deepmf factorization 1"
 
 _ENCODE_ITER = 20_000
 _ENCODE_TOL = 1e-8
+
+_MAJORIZED_ITER, _MAJORIZED_TOL = 1000, 1e-5
+"""Limits with a divergence, whose steps gain less."""
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -87,6 +91,8 @@ class Factorization:
     findings: list[Finding] = field(default_factory=list)
     deeper_strengths: list[float] = field(default_factory=list)
     """Strengths of the penalties on H_2, ..., H_L, for depth over codes."""
+    data_sizes: list[float] = field(default_factory=list)
+    """Deviance of X from a model that knows nothing, in each layer's distance."""
 
     @property
     def over_codes(self) -> bool:
@@ -213,11 +219,11 @@ class Factorization:
 
         ::
 
-            argmin over H in H_1's set of sum_k w_k/2 ||X - B_k H||^2,    lifted by H_l ... H_2
+            argmin over H in H_1's set of sum_k w_k d(X, B_k H),    lifted by H_l ... H_2
 
-        with the terms (w_k, B_k) that the model's own update of H_1 uses. Each column is solved by
-        itself
-        (unless H_1's constraint ties columns together, as `GroupedSparse` does).
+        with the terms (w_k, B_k) that the model's own update of H_1 uses, and d half the squared
+        error or as ``beta_loss`` has it. Each column is solved by itself (unless H_1's constraint
+        ties columns together, as `GroupedSparse` does).
 
         Parameters
         ----------
@@ -281,9 +287,47 @@ class Factorization:
         float
             0 where the layer's components make up X exactly.
         """
+        return 2 * self._distance(SQUARED, self._new_data(X, device, weights), layer)
+
+    def deviance(self, X: Any, layer: int = 1, device: Any = None, weights: Any = None) -> float:
+        """Twice the layer's distance from data coded as `encode` does: what ``beta_loss`` measures.
+
+        Parameters
+        ----------
+        X, layer, device, weights
+            As in `encode`.
+
+        Returns
+        -------
+        float
+            The squared error where that is the layer's distance; the statistical deviance of
+            counts under the Kullback-Leibler divergence. 0 where the components make up X exactly.
+        """
+        k, data = self._index(layer), self._new_data(X, device, weights)
+        return 2 * self._distance(self.problem.fit(k), data, layer)
+
+    def explained(self, layer: int = -1) -> float:
+        """Share of the data that a layer explains: 1 minus its part of the deviance.
+
+        That of a model that knows nothing is 0: zero for squared errors, the product of the sums of
+        rows and columns for divergences.
+
+        Parameters
+        ----------
+        layer : int, default -1
+            From 1, or from the end with negative numbers.
+
+        Returns
+        -------
+        float
+            At most 1.
+        """
+        return 1 - float(self.history.data_errors[-1, self._index(layer)])
+
+    def _distance(self, fit: Datafit, data: Matrix, layer: int) -> float:
         B = self._state().basis(self._index(layer))
-        with self._coded(self._new_data(X, device, weights)) as panels:
-            return float(panels.residuals2([B])[0])
+        with self._coded(data) as panels:
+            return float(panels.values([DataTerm(1.0, B, fit)])[0])
 
     def of_rows(self, rows: Any) -> Factorization:
         """Factorization of some rows of X: `encode` then finds codes from these alone.
@@ -337,8 +381,11 @@ class Factorization:
         s, model = self._state(), self._model()
         penalty, strength = self._penalty(s)
         coding = Coding(model.bases(s), constraint, penalty, strength, coupling=model.coupling(s))
+        limits = (
+            (_ENCODE_ITER, _ENCODE_TOL) if coding.squared else (_MAJORIZED_ITER, _MAJORIZED_TOL)
+        )
         with single_blas():
-            panels.code(coding, _ENCODE_ITER, _ENCODE_TOL)
+            panels.code(coding, *limits)
         return panels
 
     def _penalty(self, s: State) -> tuple[Regularizer | None, float]:
@@ -369,8 +416,8 @@ class Factorization:
     def _model(self) -> Model:
         """The terms of the model's own update of the codes."""
         if self.over_codes:
-            return self.problem.loss.model_over_codes(self.depth, self.weights)
-        return self.problem.loss.model(self.depth, self.weights, [0])
+            return self.problem.loss.model_over_codes(self.depth, self.weights, self.problem.fits)
+        return self.problem.loss.model(self.depth, self.weights, [0], self.problem.fits)
 
     def _without_codes(self) -> list[Any]:
         """H without those factors that have a column for each sample."""
@@ -417,6 +464,7 @@ class Factorization:
             "stop_reason": self.stop_reason,
             "strength": self.strength,
             "deeper_strengths": self.deeper_strengths,
+            "data_sizes": self.data_sizes,
             "starts": self.starts,
             "findings": [finding.spec() for finding in self.findings],
             "settings": self.problem.spec(),
@@ -462,6 +510,7 @@ class Factorization:
                 f,
                 findings=[Finding.from_spec(spec) for spec in meta.get("findings", [])],
                 deeper_strengths=[float(s) for s in meta.get("deeper_strengths", [])],
+                data_sizes=[float(s) for s in meta.get("data_sizes", [])],
             )
             _check_parts(f)
         except FileNotFoundError:
@@ -533,12 +582,13 @@ class Factorization:
     def __repr__(self) -> str:
         model = self.problem.loss.name or type(self.problem.loss).__name__
         errors, prepared = enumerate(self.history.data_errors[-1], start=1), words_of(self.layout)
+        measure = "shares of the deviance left:" if self.problem.fits else None
         return "\n".join(
             [
                 f"{model} factorization, ranks {self.ranks}",
                 *([f"data: {prepared}"] if prepared else []),
                 f"{self.n_iter} sweeps, stopped by {self.stop_reason}",
-                "relative squared data errors:",
+                measure or "relative squared data errors:",
                 *(f"  layer {layer}: {error:.3g}" for layer, error in errors),
             ]
         )

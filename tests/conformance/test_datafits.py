@@ -140,7 +140,7 @@ def test_sparse_data_and_panels_give_the_same_codes():
 def test_other_kinds_of_data_refuse_it():
     weights = np.ones_like(X)
     weights[3, 4] = 0
-    with pytest.raises(ValueError, match="know squared errors alone"):
+    with pytest.raises(ValueError, match="has no weights of entries"):
         factorize(X, [3], model=Data(), weights=weights, constraint_W="nonnegative", init="random")
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from deepmf.core.parameters import Parametrized
-from deepmf.core.quadratic import Array, Block, Quadratic
+from deepmf.core.quadratic import Array, Block
+from deepmf.core.separable import Separable
 
 
 class Constraint(Parametrized):
@@ -60,12 +61,21 @@ class Constraint(Parametrized):
         """
         return None
 
-    def minimize(self, q: Quadratic, M: Array) -> Array | None:
+    @property
+    def minimizes(self) -> bool:
+        """Whether `minimize` finds the minimum of every `Separable` function over the set.
+
+        Divergences need that. A set of bounds on nonnegative entries has it from `project`.
+        """
+        return self.separable == "entries" and self.convex and self.nonnegative
+
+    def minimize(self, q: Any, M: Array) -> Array | None:
         """A matrix of the set with the smallest q, or none larger than at M, where that is exact.
 
-        ``None``: a solver approaches it by projections.
+        q is a `Quadratic` or, with a divergence, a `Separable`. ``None``: a solver approaches it by
+        projections.
         """
-        return None
+        return self.project(q.argmin(M)) if isinstance(q, Separable) else None
 
     def arrange(self, M: Array) -> Array:
         """A start's columns in the order that suits the set."""

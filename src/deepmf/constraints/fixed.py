@@ -69,6 +69,11 @@ class Fixed(Constraint):
         self.bounded = self.constraint.bounded
 
     @property
+    def minimizes(self) -> bool:
+        """Whether the set of the free part does."""
+        return self.constraint.minimizes
+
+    @property
     def inner(self) -> Constraint:
         """Set of the free part."""
         return self.constraint

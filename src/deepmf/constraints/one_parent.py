@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from deepmf.constraints.base import Constraint
-from deepmf.core.quadratic import Array, Quadratic
+from deepmf.core.majorized import Majorized
+from deepmf.core.quadratic import Array
 
 _ROUNDS = 20
 """Rounds through the columns where these depend on each other."""
@@ -45,8 +48,18 @@ class OneParent(Constraint):
         """The largest entry of each column, clipped at zero; with ``unit``, 1 in its place."""
         return self._only(M.shape, M.argmax(axis=0), np.maximum(M.max(axis=0), 0.0))
 
-    def minimize(self, q: Quadratic, M: Array) -> Array:
+    @property
+    def minimizes(self) -> bool:
+        """True: a divergence from a factor is minimized over the one entry of each column."""
+        return True
+
+    def minimize(self, q: Any, M: Array) -> Array:
         """The exact minimizer, or one column after the other until none changes."""
+        if isinstance(q, Majorized):
+            ((f, L, _),) = q.parts
+            values, costs = f.single(L, 1.0 if self.unit else None)  # type: ignore[attr-defined]
+            k = costs.argmin(axis=0)
+            return self._only(M.shape, k, np.take_along_axis(values, k[None], axis=0)[0])
         if q.column_separable:
             A = sum(a * b for a, b in q.terms)
             diagonal = np.full(len(M), A) if np.ndim(A) == 0 else np.diag(A)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from deepmf.constraints.base import Constraint
 from deepmf.core.quadratic import Array
+from deepmf.core.separable import Separable
 
 
 class Simplex(Constraint):
@@ -15,10 +18,15 @@ class Simplex(Constraint):
     separable = "columns"
     nonnegative = True
     bounded = True
+    minimizes = True
 
     def project(self, M: Array) -> Array:
         """argmin over z >= 0, sum z = 1 of ||z - m||, for each column m."""
         return project_simplex(M)
+
+    def minimize(self, q: Any, M: Array) -> Array | None:
+        """See `Constraint.minimize`."""
+        return q.on_simplex(M) if isinstance(q, Separable) else None
 
     def scales(self, M: Array) -> Array:
         """Column sums of the nonnegative part; 1 for a column without any."""
@@ -33,6 +41,7 @@ class CappedSimplex(Constraint):
     separable = "columns"
     nonnegative = True
     bounded = True
+    minimizes = True
 
     def project(self, M: Array) -> Array:
         """argmin over z >= 0, sum z <= 1 of ||z - m||, for each column m."""
@@ -41,6 +50,10 @@ class CappedSimplex(Constraint):
         if over.any():
             Z[:, over] = project_simplex(M[:, over])
         return Z
+
+    def minimize(self, q: Any, M: Array) -> Array | None:
+        """See `Constraint.minimize`."""
+        return q.on_simplex(M, capped=True) if isinstance(q, Separable) else None
 
     def scales(self, M: Array) -> Array:
         """Column sums of the nonnegative part where they exceed 1, else 1."""

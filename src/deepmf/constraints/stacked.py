@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
 from deepmf.constraints.base import Constraint
 from deepmf.core.quadratic import Array
+from deepmf.core.separable import Separable
 
 _BY_SCOPE = ("entries", "columns")
 
@@ -31,6 +33,20 @@ class Stacked(Constraint):
         self.convex = all(part.convex for part in parts)
         self.nonnegative = all(part.nonnegative for part in parts)
         self.bounded = all(part.bounded for part in parts)
+
+    @property
+    def minimizes(self) -> bool:
+        """See `Constraint.minimizes`."""
+        return all(part.minimizes for part in self.parts)
+
+    def minimize(self, q: Any, M: Array) -> Array | None:
+        """See `Constraint.minimize`: each part on its own rows."""
+        if not isinstance(q, Separable):
+            return None
+        ends = np.cumsum([0, *self.sizes])
+        blocks = [(slice(a, b), slice(None)) for a, b in pairwise(ends)]
+        own = (P.minimize(q.part(M.shape, b), M[b]) for P, b in zip(self.parts, blocks))
+        return np.vstack(list(own))  # type: ignore[arg-type]
 
     def project(self, M: Array) -> Array:
         """Each part projected onto its set."""

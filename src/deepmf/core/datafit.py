@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -21,9 +21,27 @@ class Datafit(Parametrized):
     ``T`` may be a sparse matrix in `value`, `codes` and `basis`, where it is a panel of X.
     """
 
+    nonnegative: ClassVar[bool] = False
+    """Whether targets and products must be nonnegative, and surrogates keep zeros of factors."""
+
+    weightable: ClassVar[bool] = False
+    """Whether `value`, `codes` and `basis` take weights of the entries as a further argument."""
+
     def value(self, T: Any, B: Array, H: Array) -> float:
         """d(T, B H)."""
         raise NotImplementedError(f"{type(self).__name__} needs a method value(T, B, H).")
+
+    def size(self, T: Array) -> float:
+        """Twice the distance from the model that knows nothing but the sums of rows and columns.
+
+        A fit's share of it is what the fit leaves unexplained.
+        """
+        rows, columns = T.sum(axis=1, keepdims=True), T.sum(axis=0, keepdims=True)
+        return 2 * self.value(T, rows / (rows.sum() or 1.0), columns)
+
+    def residual(self, T: Array, P: Array) -> Array:
+        """T - P, scaled so that its squares say how the distance is spread over entries."""
+        return T - P
 
     def codes(self, T: Any, B: Array, H: Array) -> Surrogate:
         """Surrogate of ``H -> d(T, B H)``, separable over columns."""
@@ -54,6 +72,10 @@ class SquaredError(Datafit):
     """
 
     name = "frobenius"
+
+    def size(self, T: Array) -> float:
+        """||T||^2: the model that knows nothing is zero."""
+        return float(np.sum(np.square(T), dtype=np.float64))
 
     def value(self, T: Any, B: Array, H: Array) -> float:
         """1/2 ||T - B H||^2."""

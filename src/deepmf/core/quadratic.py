@@ -12,6 +12,9 @@ Array = NDArray[np.floating]
 Side = Array | float
 """One side of a Kronecker term: a symmetric matrix, or a number standing for that multiple of I."""
 
+_SMALLEST = 1e-12
+"""Diagonal entries are taken as at least this part of the largest one."""
+
 Block = tuple[slice, slice]
 """Some rows and columns of a matrix."""
 
@@ -129,6 +132,15 @@ class Quadratic:
         """sum_i lmax(A_i) lmax(B_i): bounds the gradient's Lipschitz constant."""
         return sum(largest_eigenvalue(A) * largest_eigenvalue(B) for A, B in self.terms)
 
+    def curvatures(self) -> Array:
+        """tau such that ``1/2 sum tau_ik d_ik^2`` lies above ``1/2 sum_i <D, A_i D B_i>``.
+
+        The sum over i of ``lmax(A~) A_ii lmax(B~) B_kk`` with ``A~_ij = A_ij / sqrt(A_ii A_jj)``.
+        """
+        with np.errstate(over="ignore"):
+            bounds = [_bound(A)[:, None] * _bound(B) for A, B in self.terms]
+        return np.asarray(sum(bounds)) if bounds else np.zeros((1, 1))
+
     def astype(self, dtype: np.dtype) -> Quadratic:
         """The function f in another floating-point type."""
         terms = tuple((_cast(A, dtype), _cast(B, dtype)) for A, B in self.terms)
@@ -162,6 +174,18 @@ def largest_eigenvalue(A: Side) -> float:
     if failed:
         raise np.linalg.LinAlgError("The eigenvalues of a block's Hessian could not be computed.")
     return max(float(values[-1]), 0.0)
+
+
+def _bound(A: Side) -> Array:
+    """d such that diag(d) - A is positive semidefinite, in proportion to A's own diagonal."""
+    if isinstance(A, float):
+        return np.array([A])
+    d = A.diagonal().astype(np.float64, copy=False)
+    if not 0 < (top := d.max()) < np.inf:
+        return np.zeros(len(d)) if top == 0 else np.full(len(d), np.inf)
+    d = np.maximum(d, _SMALLEST * top)
+    root = np.sqrt(d)
+    return largest_eigenvalue(A / root / root[:, None]) * d
 
 
 def _left(A: Side, M: Array) -> Array:

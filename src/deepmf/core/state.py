@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from deepmf.core.quadratic import Array, Quadratic
+from deepmf.core.quadratic import Array
 from deepmf.core.surrogate import Surrogate
 
 
@@ -21,19 +21,14 @@ class DataSurrogates(NamedTuple):
     penalty: float = 0.0
     """The regularizer's value at H_1, without its strength."""
 
-    @property
-    def gram(self) -> Array:
-        """H H' of the codes on the data side, from a squared error's surrogate."""
-        first = self.terms[0]
-        if not isinstance(first, Quadratic):
-            raise TypeError("Codes are targets of squared errors alone.")
-        ((_, HHt),) = first.terms
-        return np.asarray(HHt)
+    gram: Array = np.zeros((0, 0))
+    """H H' of the codes on the data side."""
 
     def __add__(self, other: DataSurrogates) -> DataSurrogates:  # type: ignore[override]
         """Sum of the surrogates of two sets of columns."""
         terms = tuple(a + b for a, b in zip(self.terms, other.terms))
-        return DataSurrogates(terms, self.exact and other.exact, self.penalty + other.penalty)
+        exact, penalty = self.exact and other.exact, self.penalty + other.penalty
+        return DataSurrogates(terms, exact, penalty, self.gram + other.gram)
 
 
 @dataclass

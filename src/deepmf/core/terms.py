@@ -81,6 +81,11 @@ class Term:
         """Whether the target is a code on the data side."""
         return False
 
+    @property
+    def layer(self) -> int:
+        """The layer whose W begins the chain: the one that the term fits."""
+        return self.chain[0].layer
+
     def involves(self, factor: Factor) -> bool:
         """Whether the term depends on the factor."""
         return self.target == factor or factor in self.chain

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -235,6 +236,26 @@ def check_whole(A: Matrix, constraint: Any, name: str = "X") -> None:
             f"array are spread over workers. Use a constraint that separates over columns, or pass "
             f"{name}.compute() if it fits in memory."
         )
+
+
+def check_divergence(A: Matrix, names: Sequence[str | float]) -> None:
+    """Refuse data that distances of these names (``beta_loss``) are not defined for."""
+    least = A.stats.smallest
+    smallest_allowed = "positive" if "itakura-saito" in names else "nonnegative"
+    if least > 0 or (least == 0 and smallest_allowed == "nonnegative"):
+        return
+    found = A.find((lambda v: v < 0) if least < 0 else (lambda v: v == 0))
+    assert found is not None
+    one, many = ("negative entry", "negative entries") if least < 0 else ("zero", "zeros")
+    what = f"{found.number} {one if found.number == 1 else many}"
+    remedy = "Set them to zero if they are noise"
+    if smallest_allowed == "positive":
+        remedy = "Add a small constant, such as a thousandth of the mean"
+    raise SettingError(
+        f"{setting('beta_loss')}={list(names)} needs {smallest_allowed} data, but X has {what} "
+        f"(first {found.value:.6g} at row {found.row}, column {found.column}). {remedy}, or use "
+        f"{setting(beta_loss='frobenius')}."
+    )
 
 
 def check_sign(A: Matrix, name: str = "X", new: bool = False) -> None:

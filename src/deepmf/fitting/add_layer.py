@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from deepmf._utils.threads import single_blas
 from deepmf.constraints import Constraint
 from deepmf.core.quadratic import Array, Quadratic
 from deepmf.core.state import State
+from deepmf.core.terms import DataTerm
 from deepmf.data.matrix import as_numpy
 from deepmf.data.panels import Coding, DensePanels, Panels
 from deepmf.data.validation import check_scale, dense
@@ -21,6 +22,9 @@ from deepmf.solvers import FastProjectedGradient
 
 _CODING_ITER = 100
 _CODING_TOL = 1e-3
+_LOWEST = 1e-2
+"""Share of the mean that the smallest entry of a start has where zeros would stay."""
+
 _TOLERATED_VIOLATION = 1e-6
 
 
@@ -55,13 +59,14 @@ def add_layer(
         W = _first_basis(data, problem, k, start, rng, number)
         inner_iter = _CODING_ITER
     layer = problem.layers[k]
-    coding = Coding.of(W, layer.constraint_H, layer.regularizer_H)
+    start_at = Coding.of(W, layer.constraint_H, layer.regularizer_H)
+    coding = replace(start_at, terms=(DataTerm(1.0, W, problem.fit(k)),))
     # Least-squares codes by steps of the solver's kind; one that cannot leave zero makes its own.
     own = problem.solver
     solver = own if own.keeps_zeros else FastProjectedGradient(getattr(own, "scaled", True))
     with single_blas():
         if inner_iter:
-            data.begin(coding, positive=solver.keeps_zeros)
+            data.begin(start_at, positive=problem.keeps_zeros)
         answer = data.update(coding, solver, inner_iter, _CODING_TOL)
     if inner_iter and isinstance(q := answer.terms[0], Quadratic) and q.lipschitz() == 0:
         raise StartError(
@@ -100,8 +105,8 @@ def _first_basis(
     W = layer.constraint_W.arrange(W)
     scales = layer.constraint_W.scales(W)
     W = _nearest(W if scales is None else W / scales, layer.constraint_W)
-    if problem.solver.keeps_zeros:
-        W = layer.constraint_W.project(np.maximum(W, 1e-2 * np.mean(W)))
+    if problem.keeps_zeros:
+        W = raised(W, layer.constraint_W)
     if not W.any():
         raise StartError(
             f"Layer {number}: the start's basis is zero once projected onto "
@@ -109,6 +114,11 @@ def _first_basis(
             f"can meet."
         )
     return W
+
+
+def raised(M: Array, constraint: Constraint) -> Array:
+    """M without zeros, as updates that keep zeros need it."""
+    return constraint.project(np.maximum(M, _LOWEST * np.mean(M)))
 
 
 def _nearest(W: Array, constraint: Constraint) -> Array:

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from deepmf.core.datafit import SquaredError
 from deepmf.core.quadratic import Array
 from deepmf.core.state import State
 from deepmf.core.terms import Factor, H, W
@@ -87,12 +88,12 @@ def settled(panels: Panels, s: State, problem: Problem, k: int) -> Settled:
     With as many components as features the error says little of the noise: its start fits some of
     it. It then counts as the geometric mean of that error and of the one if samples were unmixed.
     """
-    errors = measure(panels, s)
+    errors = measure(panels, s, fits=problem.fits)
     alone = _penalties(panels, s, problem, k, "layer", errors)
     same = problem.loss.errors == "layer" or k == 0
     joint = alone if same else _penalties(panels, s, problem, k, "data", errors)
     error = float(errors.layer[k])
-    if problem.overfitted(k, panels.shape):
+    if problem.overfitted(k, panels.shape) and type(problem.fit(k)) is SquaredError:
         error = (error * _unmixed_error(panels, s.W[k])) ** 0.5
     return Settled(0.5 * error, alone, joint)
 
@@ -114,7 +115,7 @@ def joint(
 ) -> Calibration:
     """Weights for fitting all layers, from the fits of each alone or else from the errors now."""
     layers = range(s.depth)
-    errors = measure(panels, s)
+    errors = measure(panels, s, fits=problem.fits)
     own = 0.5 * (errors.layer if loss.errors == "layer" else errors.data)
     if known and loss.errors == "layer" and not s.over_codes:
         own = np.array([layer.error for layer in known])
@@ -144,10 +145,13 @@ def _penalties(
         if against == "layer" and k and s.over_codes:
             return np.eye(len(s.W[k]))  # only fits of layers alone form residuals of codes
         if against == "layer" and k:
-            return s.W[k - 1] - s.W[k] @ s.H[k]
+            return problem.fit(k).residual(s.W[k - 1], s.W[k] @ s.H[k])
         n = panels.shape[1]
         some = np.unique(np.linspace(0, n - 1, min(n, _SAMPLE)).astype(np.intp))
-        return panels.residuals(some, s.basis(k))
+        if type(problem.fit(k)) is SquaredError:
+            return panels.residuals(some, s.basis(k))
+        P = s.basis(k) @ as_numpy(panels.codes.H[:, some]).astype(np.float64)
+        return problem.fit(k).residual(panels.columns(some), P)
 
     def absolute(factor: Factor) -> Attributes:
         _, penalty = problem.layers[k].of(factor.kind)

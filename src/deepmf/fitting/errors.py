@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from deepmf.core.datafit import SquaredError
+from deepmf.core.datafit import SQUARED, Datafit, SquaredError
 from deepmf.core.quadratic import Array, Quadratic
 from deepmf.core.state import State
 from deepmf.core.terms import (
@@ -30,39 +30,70 @@ _GUARD = 1e-7
 
 @dataclass(frozen=True)
 class Errors:
-    """Squared errors of both kinds, one per layer, and the values of a model's terms."""
+    """Distances of both kinds, doubled, one per layer, and the values of a model's terms.
+
+    For squared errors twice the distance is ||.||^2, for divergences the deviance.
+    """
 
     layer: Array
-    """||W_{l-1} - W_l H_l||^2."""
+    """Twice the distance of W_l H_l from W_{l-1}."""
     data: Array
-    """||X - W_l H_l...H_1||^2."""
+    """Twice the distance of W_l H_l...H_1 from X."""
     terms: Array
     """d(target, product of the chain) for each term, without its weight."""
 
 
-def measure(panels: Panels, s: State, terms: Sequence[Term] = ()) -> Errors:
-    """All errors of a state; each product and each residual is computed once."""
+def measure(
+    panels: Panels,
+    s: State,
+    terms: Sequence[Term] = (),
+    fits: Sequence[Datafit] = (),
+    whole: bool = True,
+) -> Errors:
+    """All errors of a state, in the layers' own distances; each product is computed once.
+
+    A divergence from X costs a pass over it: without ``whole`` only those that the terms need are
+    measured, and others are NaN.
+    """
     depth = range(s.depth)
     form = CodeTerm.of if s.over_codes else (lambda t: t)
-    of_layers = [form(Term(1.0, X if k == 0 else W(k - 1), (W(k), H(k)))) for k in depth]
-    of_data = [form(Term(1.0, X, chain(k))) for k in depth]
-    wanted = {(t.target, t.chain): t for t in [*of_layers, *of_data] if t.of_data}
-    bases = [data_basis(s, t) for t in wanted.values()]
-    data = dict(zip(wanted, data_errors2(panels, s, bases)))
+    fits = fits or [SQUARED] * s.depth
+    own = [fits[k] if k == 0 or not s.over_codes else SQUARED for k in depth]
+    of_layers = [form(Term(1.0, X if k == 0 else W(k - 1), (W(k), H(k)), own[k])) for k in depth]
+    of_data = [form(Term(1.0, X, chain(k), fits[k])) for k in depth]
+    known = [t for t in of_data if whole or type(t.fit) is SquaredError]
+    wanted = [*terms, *of_layers, *known]
+    found: dict[tuple[object, ...], float] = _of_data(panels, s, [t for t in wanted if t.of_data])
 
-    def squares(t: Term) -> float:
-        if (t.target, t.chain) not in data:
-            data[t.target, t.chain] = _squares(panels, s, t)
-        return data[t.target, t.chain]
+    def value(t: Term) -> float:
+        if (key := _key(t)) not in found:
+            found[key] = np.nan if t.of_data else _of_factor(s, t)
+        return found[key]
 
-    layer = np.array([squares(t) for t in of_layers])
-    others = [t for t in terms if type(t.fit) is not SquaredError]
-    values = dict(zip(map(id, others), _values(panels, s, others)))
     return Errors(
-        layer,
-        np.array([squares(t) for t in of_data]),
-        np.array([values[id(t)] if id(t) in values else 0.5 * squares(t) for t in terms]),
+        np.array([2 * value(t) for t in of_layers]),
+        np.array([2 * value(t) for t in of_data]),
+        np.array([value(t) for t in terms]),
     )
+
+
+def _key(t: Term) -> tuple[object, ...]:
+    return t.target, t.chain, t.fit
+
+
+def _of_data(panels: Panels, s: State, terms: Sequence[Term]) -> dict[tuple[object, ...], float]:
+    """Distances from X: of squared errors from what is known, of others in one pass."""
+    terms = list({_key(t): t for t in terms}.values())
+    squared = [t for t in terms if type(t.fit) is SquaredError]
+    others = [t for t in terms if type(t.fit) is not SquaredError]
+    found: dict[tuple[object, ...], float] = {}
+    if squared:
+        errors = data_errors2(panels, s, [data_basis(s, t) for t in squared])
+        found |= {_key(t): 0.5 * float(e) for t, e in zip(squared, errors)}
+    if others:
+        values = panels.values([DataTerm(1.0, data_basis(s, t), t.fit) for t in others])
+        found |= {_key(t): float(v) for t, v in zip(others, values)}
+    return found
 
 
 def data_errors2(panels: Panels, s: State, bases: Sequence[Array]) -> Array:
@@ -72,7 +103,7 @@ def data_errors2(panels: Panels, s: State, bases: Sequence[Array]) -> Array:
     the panels measure the residual itself. So they do where surrogates only lie above the terms.
     """
     out = np.zeros(len(bases))
-    if s.data.exact:
+    if s.data.exact and isinstance(s.data.terms[0], Quadratic):
         out[:] = [2 * s.data.terms[0].value(B) for B in bases]
     doubtful = np.flatnonzero(out < _GUARD * panels.norm2)
     if len(doubtful):
@@ -82,7 +113,7 @@ def data_errors2(panels: Panels, s: State, bases: Sequence[Array]) -> Array:
 
 def part_sizes(s: State) -> list[Array] | None:
     """||w_k||^2 ||h_k||^2 of the components of each layer; None without a squared data term."""
-    if not s.data.terms or not isinstance(s.data.terms[0], Quadratic):
+    if not len(s.data.gram):
         return None
     sizes, lift = [], np.eye(len(s.data.gram))
     for k in range(s.depth):
@@ -95,26 +126,14 @@ def part_sizes(s: State) -> list[Array] | None:
     return sizes
 
 
-def _squares(panels: Panels, s: State, t: Term) -> float:
-    if t.of_data:
-        return float(data_errors2(panels, s, [data_basis(s, t)])[0])
+def _of_factor(s: State, t: Term) -> float:
+    """d(target, product) of a term whose target is a factor or a code."""
     if t.of_codes:
-        return max(2 * between_codes(s, t).value(multiplied(s, t.chain[:-1]) / _scales(s, t)), 0.0)
-    return float(np.sum((s[t.target] - multiplied(s, t.chain)) ** 2))  # type: ignore[index]
+        return max(between_codes(s, t).value(multiplied(s, t.chain[:-1]) / _scales(s, t)), 0.0)
+    *left, last = t.chain
+    return t.fit.value(s[t.target], multiplied(s, left), s[last])  # type: ignore[index]
 
 
 def _scales(s: State, t: Term) -> Array:
     """The scales of the codes that are a term's target, as a column."""
     return s.scales[t.target.layer][:, None]  # type: ignore[union-attr]
-
-
-def _values(panels: Panels, s: State, terms: Sequence[Term]) -> list[float]:
-    """d(target, product) of terms that are not squared errors."""
-    seen = [DataTerm(1.0, data_basis(s, t), t.fit) for t in terms if t.of_data]
-    found = iter(panels.values(seen).tolist() if seen else [])
-    return [next(found) if t.of_data else _value(s, t) for t in terms]
-
-
-def _value(s: State, t: Term) -> float:
-    *left, last = t.chain
-    return t.fit.value(s[t.target], multiplied(s, left), s[last])  # type: ignore[index]

@@ -50,6 +50,8 @@ class Fit:
     """Each layer's fit to the data by itself; empty where layers were not fitted so."""
     sizes: list[Array] | None
     """||w_k||^2 ||h_k||^2 of the components of each layer; None where no gram is known."""
+    data_sizes: list[float]
+    """Size of X in each layer's distance, see `Datafit.size`."""
 
 
 def fit(
@@ -97,7 +99,8 @@ class _Run:
         """If true, each layer is first fitted to the data by itself and linked afterwards."""
         self.checkpoint, self.interruption = checkpoint, interruption
         saved: Moment | None = None if checkpoint is None else checkpoint.load(RECORDS)
-        self.now = saved or Moment(sizes=[panels.norm2])
+        self.data_sizes = [panels.size(problem.fit(k)) for k in range(len(problem.layers))]
+        self.now = saved or Moment(sizes=[self.data_sizes[0]])
         self.began = clock() - self.now.time
         self.cut: str | None = None
         """Why a run of sweeps was cut short, so that none follows."""
@@ -184,18 +187,20 @@ class _Run:
                 append_linked(now, self.problem, best.state.W[-1], codes)
         else:
             now.state = best.state
-            now.sizes.append(float(np.sum(best.state.W[k] ** 2)) if self.settles else best.size)
+            own = self._size(best.state.W[k], k + 1) if self.settles else best.size
+            now.sizes.append(own)
 
     def _alone_of(self, trials: Sequence[Trial], best: Trial) -> Alone:
         """A layer's fit to the data, and its fits from the other starts that were asked for."""
-        error = float(measure(self.panels, best.state).data[0])
+        k = len(self.now.chosen)
+        error = float(measure(self.panels, best.state, fits=self.problem.layer(k).fits).data[0])
         lowest = best.stages[-1].rows[-1].objective
         rivals = [
             Rival(t.start, 2 * (t.stages[-1].rows[-1].objective - lowest) / error, t.state.W[-1])
             for t in trials
             if t is not best and t.start < len(self.starts) > 1 and error > 0
         ]
-        return Alone(error / self.panels.norm2, best.state.W[-1].copy(), rivals)
+        return Alone(error / self.data_sizes[k], best.state.W[-1].copy(), rivals)
 
     def _merged(self, W: Array, codes: Array) -> Array | None:
         """A start for the next layer, from components of this one; None if none is asked for."""
@@ -236,7 +241,7 @@ class _Run:
             trial: Trial | None = None
             try:
                 add_layer(at.panels, state, at.problem, start, self.rng, at.number + 1)
-                trial = Trial(number, state, float(np.sum(state.W[-1] ** 2)))
+                trial = Trial(number, state, self._size(state.W[-1], at.number + 1))
             except StartError as error:
                 failure = error
             now.trials.append(trial)
@@ -247,6 +252,10 @@ class _Run:
         if crowded and len(trials) > 1:
             trials = [self._nearest_to_samples(trials)]
         return trials
+
+    def _size(self, W: Array, k: int) -> float:
+        """The size of a factor as the target of layer k, counted from 0."""
+        return self.problem.fit(k).size(W) if k < len(self.problem.layers) else 0.0
 
     def _nearest_to_samples(self, trials: Sequence[Trial]) -> Trial:
         """The first trial whose components have samples nearby; the others are dropped.
@@ -314,7 +323,7 @@ class _Run:
             self._measure(sweep, rows)
         # Only a loss that sweeps decrease can tell of success, and multiplicative steps would
         # never leave the zeros that a step ahead makes.
-        pays = c.extrapolate and loss.consistent and not self.problem.solver.keeps_zeros
+        pays = c.extrapolate and loss.consistent and not self.problem.keeps_zeros
         ahead = Extrapolation(sweep) if pays else None
         if ahead is not None and self.now.extrapolation is not None:
             ahead.recall(self.now.extrapolation)
@@ -324,7 +333,7 @@ class _Run:
             if self.checkpoint is not None and self.checkpoint.due:
                 self._save(ahead)
             (ahead or sweep).run()
-            fit_term = self._measure(sweep, rows)
+            fit_term = self._measure(sweep, rows, whole=False)
             taken = ahead is None or rows[-1].objective <= rows[-2].objective
             if not taken:
                 rows[-1] = replace(rows[-2], sweep=rows[-1].sweep, time=rows[-1].time)
@@ -338,21 +347,26 @@ class _Run:
                     self._save(ahead)
                     self.cut = reason
                 stage.reason = reason
-                return
-        stage.reason = "max_iter"
+                break
+        else:
+            stage.reason = "max_iter"
+        if len(rows) > 1 and any(fit.nonnegative for fit in self.place.problem.fits):
+            self._measure(sweep, rows)  # what sweeps leave out, as each divergence costs a pass
+            del rows[-2]
+            rows[-1] = replace(rows[-1], sweep=len(rows) - 1)
 
-    def _measure(self, sweep: Sweep, rows: list[Progress]) -> float:
+    def _measure(self, sweep: Sweep, rows: list[Progress], whole: bool = True) -> float:
         """Append the errors and the objective as they are now; return the loss alone."""
         k, before = self.place.number, self.place.number - self.place.layer
         layer = k + 1 if len(sweep.layers) < len(self.problem.layers) else None
-        errors = sweep.measure()
+        errors = sweep.measure(whole)
         objective = sweep.objective(errors)
         # An extrapolated sweep is undone; updates that share no loss may diverge.
         excused = sweep.ahead or (rows and not sweep.loss.consistent)
         if not np.isfinite(objective) and not excused:
             raise not_finite(objective, len(rows), layer)
         of_layer = errors.layer / self.now.sizes[before : before + sweep.state.depth]
-        of_data = errors.data / self.panels.norm2
+        of_data = errors.data / self.data_sizes[before : before + sweep.state.depth]
         if before and self.flat:  # not yet linked to the layer before
             of_layer = np.full(1, np.nan)
         elif before:  # codes of codes, which have not met the data
@@ -374,7 +388,7 @@ class _Run:
         now = self.now
         reasons = [reason for reason in (self.cut, *(s.reason for s in main)) if reason]
         if now.state.over_codes and not self.joint:  # deeper layers have not met the data so far
-            last = measure(self.panels, now.state).data / self.panels.norm2
+            last = measure(self.panels, now.state, fits=self.problem.fits).data / self.data_sizes
             for k, stage in enumerate(main):
                 stage.rows[-1] = replace(stage.rows[-1], data_errors=last[: k + 1])
         rows = [stage.rows for stage in main]
@@ -388,6 +402,7 @@ class _Run:
             [trial.start for trial in now.chosen],
             now.alone,
             part_sizes(now.state),
+            self.data_sizes,
         )
 
     def _strengths(self, main: Sequence[Stage]) -> list[float]:

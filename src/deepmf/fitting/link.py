@@ -7,9 +7,12 @@ from functools import reduce
 import numpy as np
 
 from deepmf.constraints import Constraint, Nonnegative, Unconstrained
+from deepmf.core.datafit import SQUARED
 from deepmf.core.quadratic import Array, Quadratic
 from deepmf.core.state import State
+from deepmf.core.terms import DataTerm
 from deepmf.data.panels import Coding, DensePanels
+from deepmf.fitting.add_layer import raised
 from deepmf.fitting.calibration import UNPENALIZED, Settled, alone, settled
 from deepmf.fitting.problem import Problem
 from deepmf.fitting.records import Moment
@@ -41,11 +44,14 @@ def append_linked(now: Moment, problem: Problem, W: Array, F: Array) -> None:
     elif problem.loss.errors == "data":
         Ht = reduce(lambda codes, H: H @ codes, s.H[1:], now.layer_codes[0])
         H = link(F, Ht, problem.layers[k].constraint_H)
+        if problem.keeps_zeros:
+            H = raised(H, problem.layers[k].constraint_H)
     else:
         W, H, now.settled[k] = link_components(s.W[k - 1], W, problem.layer(k))
     s.H.append(H)
     s.W.append(W)
-    now.sizes.append(float(np.sum(W**2)))
+    if s.depth < len(problem.layers):
+        now.sizes.append(problem.fit(s.depth).size(W))
 
 
 def append_codes(now: Moment, problem: Problem, Z: Array, H: Array, swept: bool) -> None:
@@ -68,7 +74,8 @@ def append_codes(now: Moment, problem: Problem, Z: Array, H: Array, swept: bool)
     if s.depth < len(problem.layers):
         means = np.mean(np.abs(H), axis=1)
         s.scales.append(np.where(means > 0, means, 1.0))
-        now.sizes.append(float(np.sum((H / s.scales[-1][:, None]) ** 2)))
+        fit = SQUARED if problem.loss.joint else problem.fit(s.depth)  # see `errors.measure`
+        now.sizes.append(fit.size(H / s.scales[-1][:, None]))
 
 
 def _inside(M: Array, constraint: Constraint) -> Array:
@@ -104,8 +111,10 @@ def link_components(before: Array, W: Array, problem: Problem) -> tuple[Array, A
     panels, constraint = DensePanels(np.ascontiguousarray(before)), problem.layers[0].constraint_H
     if problem.layers[0].constraint_W.cone and not constraint.cone:
         W = W * (_size(before) / _size(W))
-    coding = Coding.of(W, constraint)
-    panels.begin(coding)
+    if problem.keeps_zeros:
+        W = raised(W, problem.layers[0].constraint_W)
+    coding = Coding((DataTerm(1.0, W, problem.fit(0)),), constraint)
+    panels.begin(coding, positive=problem.keeps_zeros)
     answer = panels.update(coding, FastProjectedGradient(), _ITER, _TOL)
     H = panels.codes.H.copy()
     s = State([W.copy()], [np.empty((len(H), 0))], answer)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -21,6 +21,8 @@ from deepmf.constraints import (
     Unconstrained,
 )
 from deepmf.constraints.stacked import stacked
+from deepmf.core.datafit import SQUARED, Datafit
+from deepmf.core.divergence import BetaDivergence
 from deepmf.core.parameters import Parametrized
 from deepmf.data.panels import Panels
 from deepmf.fitting.registry import resolve
@@ -59,6 +61,8 @@ class Problem:
     """Direction of depth: layer l factors W_{l-1} or H_{l-1}."""
     normalize: Normalize = "sum"
     """Size of a component, or of its codes, that is one where the model leaves scales open."""
+    fits: tuple[Datafit, ...] = ()
+    """Distance of each layer's term from what it fits; squared errors where there are none."""
 
     @property
     def ranks(self) -> list[int]:
@@ -72,7 +76,17 @@ class Problem:
 
     def layer(self, k: int) -> Problem:
         """The problem of one layer alone, whose data are the factor before."""
-        return replace(self, layers=(self.layers[k],), hierarchy="components")
+        fits = (self.fit(k),) if self.fits else ()
+        return replace(self, layers=(self.layers[k],), hierarchy="components", fits=fits)
+
+    def fit(self, k: int) -> Datafit:
+        """The distance of a layer's term."""
+        return self.fits[k] if self.fits else SQUARED
+
+    @property
+    def keeps_zeros(self) -> bool:
+        """Whether an entry that is zero may stay zero: starts are then made positive."""
+        return self.solver.keeps_zeros or any(fit.nonnegative for fit in self.fits)
 
     @property
     def codes_constraint(self) -> Constraint:
@@ -108,6 +122,7 @@ class Problem:
             "ranks": self.ranks,
             "hierarchy": self.hierarchy,
             "normalize": self.normalize,
+            **({"beta_loss": [beta_of(fit) for fit in self.fits]} if self.fits else {}),
             "model": self.loss.spec(),
             "solver": self.solver.spec(),
             **{
@@ -127,6 +142,7 @@ def build_problem(
     solver: object = "fpgm",
     hierarchy: object = "components",
     normalize: object = "sum",
+    beta_loss: object = "frobenius",
 ) -> Problem:
     """Resolve names, spread single settings over the layers, and refuse what cannot work."""
     sizes = check_ranks(ranks)
@@ -152,7 +168,8 @@ def build_problem(
         set_W = _constraint(W_set, natural_W)
         layers.append(Layer(rank, set_W, set_H, on_W, on_H))
     direction: Literal["components", "codes"] = "codes" if over_codes else "components"
-    problem = Problem(tuple(layers), loss, by, direction, check_normalize(normalize))
+    fits = check_beta_loss(beta_loss, depth)
+    problem = Problem(tuple(layers), loss, by, direction, check_normalize(normalize), fits)
     problem.loss.check_depth(depth)
     _check_parts(problem)
     return problem
@@ -180,6 +197,7 @@ def problem_from_spec(spec: dict[str, Any], custom: Sequence[type[Parametrized]]
         part("solver", spec["solver"]),
         check_hierarchy(spec.get("hierarchy", "components")),
         check_normalize(spec.get("normalize", "sum")),
+        check_beta_loss(spec.get("beta_loss", "frobenius"), len(layers)),
     )
 
 
@@ -201,6 +219,36 @@ def check_normalize(given: Any) -> Normalize:
             f"(components of norm one) or 'codes' (codes whose mean square is one), got {given!r}."
         )
     return given
+
+
+_BETAS = {"frobenius": 2.0, "kullback-leibler": 1.0, "itakura-saito": 0.0}
+
+
+def check_beta_loss(given: Any, depth: int) -> tuple[Datafit, ...]:
+    """The distance of each layer from one name or number, or one for each; none: all squared."""
+    listed = per_layer("beta_loss", list(given) if isinstance(given, tuple) else given, depth)
+    betas = [_beta(each) for each in listed]
+    if all(beta == 2 for beta in betas):
+        return ()
+    return tuple(SQUARED if beta == 2 else BetaDivergence(beta) for beta in betas)
+
+
+def _beta(given: Any) -> float:
+    if isinstance(given, str) and given in _BETAS:
+        return _BETAS[given]
+    real = isinstance(given, Real) and not isinstance(given, bool | np.bool_)
+    if not real or not 0 <= given <= 2:
+        raise SettingError(
+            f"{setting('beta_loss')} must be {', '.join(map(repr, _BETAS))} or a number from 0 to "
+            f"2, one for all layers or one for each, got {given!r}."
+        )
+    return float(given)
+
+
+def beta_of(fit: Datafit) -> str | float:
+    """The name or number by which users ask for a distance."""
+    beta = fit.beta if isinstance(fit, BetaDivergence) else 2.0
+    return next((name for name, known in _BETAS.items() if known == beta), beta)
 
 
 def check_ranks(ranks: object) -> list[int]:
@@ -289,7 +337,7 @@ def _check_parts(problem: Problem) -> None:
             ("H", layer.constraint_H, layer.regularizer_H, layer.constraint_W),
         ):
             where = f"{factor} of layer {number}"
-            reason = problem.solver.objection(own.inner)
+            reason = None if problem.fits else problem.solver.objection(own.inner)
             if reason:
                 raise SettingError(
                     f"Solver {problem.solver.name!r} cannot handle {own!r} on {where}: {reason}. "
@@ -298,6 +346,7 @@ def _check_parts(problem: Problem) -> None:
             reason = penalty.objection(own, partner) if penalty is not None else None
             if reason:
                 raise ValueError(f"{penalty!r} cannot act on {where}: {reason}.")
+    _check_divergences(problem)
     for number, layer in enumerate(problem.layers if problem.over_codes else problem.layers[:1]):
         penalty = layer.regularizer_H
         shifts = penalty is not None and penalty.shifts and not problem.over_codes
@@ -307,6 +356,43 @@ def _check_parts(problem: Problem) -> None:
                 f"apart from each other: only a regularizer with separable = True can. Put it on "
                 f"another factor."
             )
+
+
+def _check_divergences(problem: Problem) -> None:
+    """Refuse divergences with models, directions and sets that they cannot be combined with."""
+    if not problem.fits:
+        return
+    wanted = f"{setting('beta_loss')}={[beta_of(fit) for fit in problem.fits]}"
+    loss, by_layer = problem.loss, problem.loss.errors == "layer"
+    divergent = [fit.nonnegative for fit in problem.fits]
+    if not loss.consistent:
+        raise SettingError(f"{wanted} cannot be used with {loss!r}, whose updates share no loss.")
+    if problem.over_codes and by_layer and loss.joint and any(divergent[1:]):
+        mixed = [beta_of(problem.fits[0]), *["frobenius"] * (len(problem.layers) - 1)]
+        raise SettingError(
+            f"{wanted} cannot be used with {loss!r} and {setting(hierarchy='codes')}: layers below "
+            f"the first fit codes there, by squared errors. Use {setting(beta_loss=mixed)}, or "
+            f"{setting(model='data-centric')}."
+        )
+    for k, layer in enumerate(problem.layers):
+        # a term acts on its own factors and on the one that it fits, or on all that it goes through
+        if not any(divergent[k : k + 2] if by_layer else divergent):
+            continue
+        for factor, own in (("W", layer.constraint_W), ("H", layer.constraint_H)):
+            where = f"{factor} of layer {k + 1}"
+            if not own.minimizes:
+                raise SettingError(
+                    f"{wanted} cannot be used with {own!r} on {where}: divergences need factors "
+                    f"that are nonnegative, columns on the simplex, one parent each, or bounds on "
+                    f"entries. Use {setting(beta_loss='frobenius')} or another constraint."
+                )
+            deeper = by_layer and k > 0 and factor == "H" and layer.regularizer_H is None
+            if isinstance(own, OneParent | Transposed) and not deeper:
+                raise SettingError(
+                    f"{wanted} can have {own!r} only on H of deeper layers without a penalty, in "
+                    f"models that fit each layer to the one before; it is on {where} of {loss!r}. "
+                    f"Use {setting(model='layer-centric')}, or {setting(beta_loss='frobenius')}."
+                )
 
 
 def check_against_data(problem: Problem, panels: Panels) -> None:

@@ -16,6 +16,7 @@ DEFAULTS: dict[str, Any] = {
     "model": "layer-centric",
     "hierarchy": "components",
     "normalize": "sum",
+    "beta_loss": "frobenius",
     "tol": 1e-4,
 }
 """Settings without a recipe; all others are None."""

@@ -6,7 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from deepmf.core.majorized import Majorized
 from deepmf.core.quadratic import Array, Quadratic
+from deepmf.core.separable import Separable
 from deepmf.core.state import DataSurrogates, State
 from deepmf.data.panels import Panels
 from deepmf.fitting.calibration import Calibration, Settled
@@ -108,10 +110,17 @@ def _quadratic(terms: list[Any], C: Array, const: float) -> Quadratic:
     return Quadratic(tuple((A, B) for A, B in terms), C, const)
 
 
+def _separable(powers: dict[str, Any], log: float) -> Separable:
+    """A separable function from a checkpoint, whose powers have become text."""
+    return Separable({float(p): a for p, a in powers.items()}, log)
+
+
 RECORDS: dict[str, Callable[..., Any]] = {
     **{record.__name__: record for record in (Moment, Trial, Stage, Calibration, Settled)},
     **{record.__name__: record for record in (Alone, Rival)},
     **{record.__name__: record for record in (Progress, State, DataSurrogates)},
     "Quadratic": _quadratic,
+    "Separable": _separable,
+    "Majorized": lambda separable, parts, quadratic: Majorized(separable, (), quadratic),
 }
 """Constructors of the records in a checkpoint, by name."""

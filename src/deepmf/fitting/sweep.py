@@ -71,8 +71,8 @@ class Sweep:
         """The terms of each block."""
         depth, weights = self.state.depth, self.calibration.weights
         if self.state.over_codes:
-            return self.loss.model_over_codes(depth, weights)
-        return self.loss.model(depth, weights, self.layers)
+            return self.loss.model_over_codes(depth, weights, self.problem.fits)
+        return self.loss.model(depth, weights, self.layers, self.problem.fits)
 
     def run(self) -> None:
         """Update every block once."""
@@ -99,9 +99,9 @@ class Sweep:
         constraint = self.problem.codes_constraint
         return Coding(bases, constraint, penalty, strength, self.ahead, coupling)
 
-    def measure(self) -> Errors:
-        """Errors of all layers, and the values of the model's terms."""
-        return measure(self.panels, self.state, self.model.terms)
+    def measure(self, whole: bool = True) -> Errors:
+        """Errors of all layers, and the values of the model's terms; see `errors.measure`."""
+        return measure(self.panels, self.state, self.model.terms, self.problem.fits, whole)
 
     def fit_term(self, errors: Errors) -> float:
         """The loss without penalties."""

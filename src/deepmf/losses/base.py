@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import ClassVar, Literal
 
 import numpy as np
 
+from deepmf.core.datafit import Datafit, SquaredError
 from deepmf.core.parameters import Parametrized, check_number
 from deepmf.core.quadratic import Array
 from deepmf.core.terms import CodeTerm, Factor, H, Model, Term, W
@@ -60,14 +62,24 @@ class Loss(Parametrized):
         deep = self.terms(2, np.ones(2))
         return "data" if all(t.of_data for t in deep) else "layer"
 
-    def model(self, depth: int, w: Array, layers: Sequence[int] | None = None) -> Model:
-        """The blocks of all layers, or of some of them and the terms that they are in."""
+    def model(
+        self,
+        depth: int,
+        w: Array,
+        layers: Sequence[int] | None = None,
+        fits: Sequence[Datafit] = (),
+    ) -> Model:
+        """The blocks of all layers, or of some of them and the terms that they are in.
+
+        ``fits`` are the distances of the layers' terms, squared errors where there are none.
+        """
         own = range(depth) if layers is None else layers
         factors = [factor for k in own for factor in (H(k), W(k))]
         terms = [t for t in self.terms(depth, w) if any(f.layer in own for f in t.chain)]
-        return Model(terms, {f: self.block_terms(f, depth, w) for f in factors})
+        blocks = {f: _measured(self.block_terms(f, depth, w), fits) for f in factors}
+        return Model(_measured(terms, fits), blocks)
 
-    def model_over_codes(self, depth: int, w: Array) -> Model:
+    def model_over_codes(self, depth: int, w: Array, fits: Sequence[Datafit] = ()) -> Model:
         """The model of X' with its factors transposed: depth over codes.
 
         The codes of all layers are one block, ``H(0)``: given the other factors,
@@ -75,11 +87,18 @@ class Loss(Parametrized):
         """
         blocks: dict[Factor, list[Term]] = {H(0): []}
         for k in range(depth):
-            blocks[W(k)] = [CodeTerm.of(t) for t in self.block_terms(H(k), depth, w)]
-            for t in map(CodeTerm.of, self.block_terms(W(k), depth, w)):
+            of_W, of_H = (_measured(self.block_terms(F(k), depth, w), fits) for F in (W, H))
+            blocks[W(k)] = [CodeTerm.of(t) for t in of_H]
+            for t in map(CodeTerm.of, of_W):
                 if t.involves(H(k)) and t not in blocks[H(0)]:
                     blocks[H(0)].append(t)
-        return Model([CodeTerm.of(t) for t in self.terms(depth, w)], blocks)
+        return Model([CodeTerm.of(t) for t in _measured(self.terms(depth, w), fits)], blocks)
+
+
+def _measured(terms: Sequence[Term], fits: Sequence[Datafit]) -> list[Term]:
+    """Terms with the distances of their layers; those with a distance of their own keep it."""
+    squared = [type(t.fit) is SquaredError and bool(fits) for t in terms]
+    return [replace(t, fit=fits[t.layer]) if s else t for t, s in zip(terms, squared)]
 
 
 def expected_errors(errors: Array, sizes: Array) -> Array:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from deepmf.core.quadratic import Array
+from deepmf.core.terms import DataTerm
 from deepmf.data.in_memory import Sparse
 from deepmf.data.validation import adapt, as_matrix, check_finite, masked_to_nan
 from deepmf.factorization import Factorization
@@ -83,7 +84,8 @@ def completion_errors(
         sum over parts P of the rows of ||X_P - B_P H||^2,   B the layer's basis,
         H its codes, under the fit's constraints, of the other rows of X
 
-    as a root, and relative to ||X||. The cost is that of X's nonzeros.
+    as a root, and relative to ||X||; with another ``beta_loss`` the deviance takes the place of the
+    squared error. The cost is that of X's nonzeros.
 
     Parameters
     ----------
@@ -99,7 +101,7 @@ def completion_errors(
     if not all(np.isfinite(M).all() for M in (*f.W, *f.H[1:])):  # the fit diverged
         return np.full(f.depth, np.inf)
     layers = range(1, f.depth + 1)
-    missed, total = np.zeros(f.depth), 0.0
+    missed, total = np.zeros(f.depth), np.zeros(f.depth)
     for part in np.unique(parts):
         hidden = parts == part
         known, told = X[~hidden], X[hidden]
@@ -108,12 +110,14 @@ def completion_errors(
             known, told = known[:, both], told[:, both]
         others = f.of_rows(~hidden)
         target = as_matrix(told, weights=weights)
-        total += target.stats.norm2
         for layer in layers:
+            fit = f.problem.fit(layer - 1)
             codes = others.encode(known, layer, weights=weights)
             with target.panels() as panels:
+                total[layer - 1] += panels.size(fit)
                 panels.codes.set(codes)
-                missed[layer - 1] += panels.residuals2([f.basis(layer)[hidden]])[0]
+                term = DataTerm(1.0, f.basis(layer)[hidden], fit)
+                missed[layer - 1] += 2 * panels.values([term])[0]
     return np.sqrt(missed / total)
 
 

@@ -5,10 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from deepmf.constraints.base import Constraint
-from deepmf.core.quadratic import Array, Quadratic, Side, largest_eigenvalue
-
-_SMALLEST = 1e-12
-"""Diagonal entries are taken as at least this part of the largest one."""
+from deepmf.core.quadratic import Array, Quadratic
 
 
 def step_sizes(q: Quadratic, constraint: Constraint, scaled: bool) -> Array | None:
@@ -24,22 +21,9 @@ def step_sizes(q: Quadratic, constraint: Constraint, scaled: bool) -> Array | No
     same projection in both; for other sets, and for several terms, steps are plain.
     """
     if scaled and constraint.separable == "entries" and len(q.terms) == 1:
-        (A, B) = q.terms[0]
-        size = _own_steps(A)[:, None] * _own_steps(B)
+        tau = q.curvatures()
+        size = 1 / tau if tau.min() > 0 else np.full((1, 1), np.inf)
     else:
         lipschitz = q.lipschitz()
         size = np.full((1, 1), 1 / lipschitz if lipschitz > 0 else np.inf)
     return size if 0 < size.max() < np.inf else None
-
-
-def _own_steps(A: Side) -> Array:
-    """1 / (lmax(A~) A_ii) for each i, or the one number of a multiple of the identity."""
-    if isinstance(A, float):
-        return np.array([1 / A if A > 0 else np.inf])
-    d = A.diagonal().astype(np.float64, copy=False)
-    top = d.max()
-    if not 0 < top < np.inf:
-        return np.array([np.inf])
-    d = np.maximum(d, _SMALLEST * top)
-    root = np.sqrt(d)
-    return 1 / (largest_eigenvalue(A / root / root[:, None]) * d)

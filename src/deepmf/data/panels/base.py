@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deepmf._utils.digests import column_hashes
-from deepmf.constraints.base import Constraint
-from deepmf.core.datafit import SquaredError
+from deepmf.constraints import Constraint, Unconstrained
+from deepmf.core.datafit import Datafit, SquaredError
 from deepmf.core.quadratic import Array, Quadratic
 from deepmf.core.state import DataSurrogates
 from deepmf.core.terms import DataTerm
@@ -63,6 +63,11 @@ class Coding:
     def squared(self) -> bool:
         """Whether every term is a squared error."""
         return all(type(t.fit) is SquaredError for t in self.terms)
+
+    @property
+    def keeps_zeros(self) -> bool:
+        """Whether zeros of the codes may stay: they begin at positive numbers then."""
+        return any(t.fit.nonnegative for t in self.terms)
 
     @cached_property
     def A(self) -> Array:
@@ -177,7 +182,7 @@ class Panels(ABC):
 
     def code(self, coding: Coding, max_iter: int, tol: float) -> None:
         """Find the codes from scratch, as good as that many iterations can make them."""
-        self.begin(coding)
+        self.begin(coding, positive=coding.keeps_zeros)
         self.update(coding, FastProjectedGradient(), max_iter, tol)
 
     @abstractmethod
@@ -188,6 +193,22 @@ class Panels(ABC):
         """d(X, B H_1) for each term, without its weight."""
         self.check_datafits(terms)
         return 0.5 * self.residuals2([t.B for t in terms])
+
+    def size(self, fit: Datafit) -> float:
+        """See `Datafit.size`: of X. The codes stay as they are."""
+        if type(fit) is SquaredError:
+            return self.norm2
+        m, n = self.shape
+        held = self.codes.H
+        columns = self.dot(np.ones((m, 1)))
+        self.codes.set(np.ones((1, n)))
+        still = Coding.of(np.ones((m, 1)), Unconstrained())
+        answer = self.improve(still, FastProjectedGradient(), 0, 1.0).terms[0]
+        rows = answer.C  # type: ignore[attr-defined]  # X 1, of a squared error
+        self.codes.set(columns)
+        value = float(self.values([DataTerm(1.0, rows / (rows.sum() or 1.0), fit)])[0])
+        self.codes.take(held)
+        return 2 * value
 
     def check_datafits(self, terms: Sequence[DataTerm]) -> None:
         """Refuse distances that this kind of data cannot be fitted with."""
@@ -253,4 +274,4 @@ def squared_answer(
         1/2 ||X - B H||^2  =  1/2 <B, B H H'> - <B, X H'> + 1/2 ||X||^2
     """
     q = Quadratic(((1.0, HHt),), XHt, 0.5 * norm2)
-    return DataSurrogates((q,) * terms, True, penalty)
+    return DataSurrogates((q,) * terms, True, penalty, HHt)

@@ -207,11 +207,12 @@ class ColumnPanels(Panels):
 
     def values(self, terms: Sequence[DataTerm]) -> Array:
         """See `Panels.values`."""
-        out = np.zeros(len(terms))
-        for cols, P in self._panels():
-            H = self.codes.H[:, cols]
-            out += [t.fit.value(P, t.B, H) for t in terms]
-        return out
+
+        def task(cols: slice) -> Array:
+            P, H = self._panel(cols), self.codes.H[:, cols]
+            return np.array([t.fit.value(P, t.B, H) for t in terms])
+
+        return np.sum(list(in_threads(task, self._slices(self.width))), axis=0)
 
     def column_hashes(self) -> NDArray[np.uint64]:
         """See `Panels.column_hashes`."""

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import reduce
+from operator import add
 from typing import Any
 
 import numpy as np
 
 from deepmf.core.quadratic import Array, Quadratic
 from deepmf.core.state import DataSurrogates
+from deepmf.core.terms import DataTerm
 from deepmf.data.panels.base import Coding, squared_answer
 
 Sums = Sequence[Any]
@@ -30,7 +33,7 @@ class Products:
 
     def __init__(self, panel: Callable[[slice], Any], coding: Coding, dtype: np.dtype) -> None:
         self.panel, self.terms, self.dtype = panel, coding.terms, dtype
-        self.coupling = 0.0 if coding.coupling is None else coding.coupling.astype(dtype)
+        self.coupling = coding.coupling
         self.tau, self.V = 0.0, np.zeros((coding.rank, 1), dtype)
 
     def shift(self, tau: float, V: Array | float) -> None:
@@ -47,17 +50,30 @@ class Products:
 
     def of_codes(self, P: Any, H: Array, cols: slice) -> Any:
         """Surrogate of a panel's problem, touching at its codes H."""
-        parts = [t.weight * t.fit.codes(P, t.B, H) for t in self.terms if t.weight]
-        terms = ((self.tau, 1.0), (self.coupling, 1.0))
-        return sum(parts, start=Quadratic(terms, self.V_of(cols)))
+        parts = [t.weight * self._codes(t, P, H) for t in self.terms if t.weight]
+        if self.tau or np.any(self.V):
+            parts.append(Quadratic(((self.tau, 1.0),) if self.tau else (), self.V_of(cols)))
+        if self.coupling is not None:
+            parts.append(Quadratic.of(A=self.coupling.astype(self.dtype)))
+        return reduce(add, parts)
+
+    def _codes(self, t: DataTerm, P: Any, H: Array) -> Any:
+        """Surrogate of a term in the codes."""
+        return t.fit.codes(P, t.B, H)
+
+    def _basis(self, t: DataTerm, P: Any, H: Array) -> Any:
+        """Surrogate of a term in its basis."""
+        return t.fit.basis(P, t.B, H)
 
     def sums(self, P: Any, H: Array) -> Sums:
         """A panel's contribution to the answer, once its codes are H."""
-        return [t.fit.basis(P, t.B, H) for t in self.terms]
+        H64 = H.astype(np.float64, copy=False)
+        return [H64 @ H64.T, *(self._basis(t, P, H) for t in self.terms)]
 
     def answer(self, total: Sums, norm2: float, penalty: float) -> DataSurrogates:
         """The surrogates in B, from the sums over all columns."""
-        return DataSurrogates(tuple(total), False, penalty)
+        HHt, *terms = total
+        return DataSurrogates(tuple(terms), False, penalty, HHt)
 
 
 class Squares(Products):

@@ -10,8 +10,10 @@ from numpy.typing import NDArray
 
 from deepmf._utils.digests import column_hashes
 from deepmf._utils.threads import do_in_threads, in_threads
+from deepmf.core.datafit import Datafit, SquaredError
 from deepmf.core.quadratic import Array, Quadratic
 from deepmf.core.state import DataSurrogates
+from deepmf.core.terms import DataTerm
 from deepmf.data.panels.base import Coding
 from deepmf.data.panels.dense import DensePanels
 from deepmf.data.panels.products import Products, Squares, Sums
@@ -42,7 +44,7 @@ class WeightedPanels(DensePanels):
     """
 
     X: Any
-    weighted, any_datafit = True, False
+    weighted = True
 
     def __init__(self, X: Weighted, width: int | None = None) -> None:
         self._means = X.means.astype(X.dtype)[:, None]
@@ -69,7 +71,45 @@ class WeightedPanels(DensePanels):
         return False
 
     def _products(self, coding: Coding) -> Products:
-        return _FilledSquares(self.X, coding, self.dtype)
+        if coding.squared:
+            return _FilledSquares(self.X, coding, self.dtype)
+        return _WeightedProducts(lambda cols: self.X[:, cols], coding, self.dtype)
+
+    def check_datafits(self, terms: Sequence[DataTerm]) -> None:
+        """See `Panels.check_datafits`; only some distances know weights."""
+        squared = [type(t.fit) is SquaredError for t in terms]
+        wrong = [t.fit for t in terms if not t.fit.weightable]
+        if not all(squared) and wrong:
+            raise ValueError(
+                f"{wrong[0]!r} cannot be fitted to weighted or incomplete data"
+                f"{' beside other distances' if any(squared) else ''}: it has no weights of "
+                f"entries. Leave weights out, or use a beta divergence for every layer that is "
+                f"compared with the data."
+            )
+
+    def size(self, fit: Datafit) -> float:
+        """See `Panels.size`: against each row's mean, times a number for each column."""
+        if type(fit) is SquaredError:
+            return self.norm2
+        B, held = self._means.astype(np.float64), self.codes.H
+        sums = [((P.V * P.known).sum(axis=0), B[:, 0] @ P.V) for P in self._blocks()]
+        known, mean = (np.concatenate(parts) for parts in zip(*sums))
+        self.codes.set(np.divide(known, mean, out=np.zeros_like(known), where=mean > 0)[None])
+        value = float(self.values([DataTerm(1.0, B, fit)])[0])
+        self.codes.take(held)
+        return 2 * value
+
+    def values(self, terms: Sequence[DataTerm]) -> Array:
+        """See `Panels.values`: each entry times its weight."""
+        self.check_datafits(terms)
+        if all(type(t.fit) is SquaredError for t in terms):
+            return 0.5 * self.residuals2([t.B for t in terms])
+
+        def task(cols: slice) -> Array:
+            P, H = self.X[:, cols], self.codes.H[:, cols]
+            return np.array([t.fit.value(P.known, t.B, H, P.V) for t in terms])  # type: ignore
+
+        return np.sum(list(in_threads(task, self._slices(self.width))), axis=0)
 
     def column_hashes(self) -> NDArray[np.uint64]:
         """See `Panels.column_hashes`; missing entries count as zeros."""
@@ -109,6 +149,9 @@ class WeightedPanels(DensePanels):
 
         Where the set ties columns together, they are filled and improved until they settle.
         """
+        if not coding.squared:
+            super().code(coding, max_iter, tol)
+            return
         if coding.constraint.separable is None:
             self._settle(coding, max_iter, tol)
             return
@@ -142,6 +185,16 @@ class WeightedPanels(DensePanels):
             self.update(coding, FastProjectedGradient(), max_iter, tol)
 
 
+class _WeightedProducts(Products):
+    """Surrogates of distances whose entries have weights."""
+
+    def _codes(self, t: DataTerm, P: WeightedBlock, H: Array) -> Any:
+        return t.fit.codes(P.known, t.B, H, P.V)  # type: ignore[call-arg]
+
+    def _basis(self, t: DataTerm, P: WeightedBlock, H: Array) -> Any:
+        return t.fit.basis(P.known, t.B, H, P.V)  # type: ignore[call-arg]
+
+
 class _FilledSquares(Squares):
     """Products with X~ for each of a coding's data terms."""
 
@@ -169,4 +222,5 @@ class _FilledSquares(Squares):
     def answer(self, total: Sums, norm2: float, penalty: float) -> DataSurrogates:
         """Quadratics above the terms (up to a constant), each with its own X~ H'."""
         HHt, *XHts = total
-        return DataSurrogates(tuple(Quadratic(((1.0, HHt),), XHt) for XHt in XHts), False, penalty)
+        above = tuple(Quadratic(((1.0, HHt),), XHt) for XHt in XHts)
+        return DataSurrogates(above, False, penalty, HHt)

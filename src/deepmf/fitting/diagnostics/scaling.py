@@ -37,7 +37,9 @@ _LARGEST = 100
 def scale(problem: Problem, panels: Panels) -> Iterator[Finding]:
     """Counts that a squared error would weight by the few largest, and a needless logarithm."""
     terms = problem.loss.terms(len(problem.layers), np.ones(len(problem.layers)))
-    if any(t.of_data and type(t.fit) is not SquaredError for t in terms):
+    if any(fit.nonnegative for fit in problem.fits) or any(
+        t.of_data and type(t.fit) is not SquaredError for t in terms
+    ):
         return
     m, n = panels.shape
     some = panels.columns(np.arange(min(n, _SAMPLES, max(1, _ENTRIES // m))))
@@ -50,8 +52,8 @@ def scale(problem: Problem, panels: Panels) -> Iterator[Finding]:
             None,
             f"X looks like raw counts (integers up to {some.max():.0f} whose median is "
             f"{np.median(some[some > 0]):.0f} where they are not 0), and a squared error fits the "
-            f"few largest of these: try {setting(scale='log')} for cells, {setting(scale='tfidf')} "
-            f"for words.",
+            f"few largest of these: try {setting(beta_loss='kullback-leibler')}, or "
+            f"{setting(scale='log')} for cells, {setting(scale='tfidf')} for words.",
         )
     taken = [logarithms(x[x > 0]) for x in some.T]
     known = [times for times in taken if times is not None]

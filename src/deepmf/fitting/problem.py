@@ -24,7 +24,7 @@ from deepmf.constraints.stacked import stacked
 from deepmf.core.parameters import Parametrized
 from deepmf.data.panels import Panels
 from deepmf.fitting.registry import resolve
-from deepmf.losses import Loss
+from deepmf.losses import LayerCentric, Loss
 from deepmf.regularizers import Regularizer
 from deepmf.solvers import Solver
 
@@ -97,6 +97,29 @@ class Problem:
         layer = self.layers[k]
         penalties = (layer.regularizer_W, layer.regularizer_H)
         return not self.overfitted(k, shape) and any(p and p.needs_fit for p in penalties)
+
+    @property
+    def first_tree(self) -> int | None:
+        """The first layer with one parent each that is fitted after the others, if any is."""
+        if self.over_codes or not isinstance(self.loss, LayerCentric):
+            return None
+        trees = [isinstance(layer.constraint_H, OneParent) for layer in self.layers]
+        return trees.index(True) if any(trees) else None
+
+    def free_links(self) -> Problem:
+        """The problem with any links in the place of one parent each."""
+        scaled = self.solver.objection(Simplex()) is None
+
+        def of(layer: Layer) -> Layer:
+            if not isinstance(layer.constraint_H, OneParent):
+                return layer
+            set_W = layer.constraint_W
+            if layer.constraint_H.unit and set_W == Nonnegative():  # the scale was that of H
+                set_W = _natural(layer.regularizer_W, scaled)
+            set_H = _natural(layer.regularizer_H, scaled=False)
+            return replace(layer, constraint_W=set_W, constraint_H=set_H)
+
+        return replace(self, layers=tuple(map(of, self.layers)))
 
     def spec(self) -> dict[str, Any]:
         """Everything by name, as plain data for files."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from deepmf._utils.messages import SettingError
 from deepmf.constraints.base import Constraint
 from deepmf.core.quadratic import Array, Quadratic
 
@@ -15,7 +16,9 @@ class OneParent(Constraint):
     """{H >= 0 : each column has at most one nonzero entry}.
 
     On H_l with l >= 2 every component of layer l - 1 belongs to a single one of layer l: the
-    hierarchy is a tree. The block of H_l is minimized exactly. For a quadratic whose columns are
+    hierarchy is a tree. Factors without components before them, H_1 and W, are refused. Under a
+    layer-centric model all layers are fitted with free links first, and trees to the components
+    that these find, so that a tree describes components and does not pull them together. The block of H_l is minimized exactly. For a quadratic whose columns are
     independent, ``A_kk/2 h^2 - c_kj h`` in the one entry of column j, that is::
 
         k = argmax over c_kj > 0 of c_kj^2 / A_kk,    h = c_kj / A_kk
@@ -39,6 +42,9 @@ class OneParent(Constraint):
     nonnegative = True
 
     def __init__(self, unit: bool = False) -> None:
+        if not isinstance(unit, bool | np.bool_):
+            raise SettingError(f"OneParent's unit must be True or False, got {unit!r}.")
+        unit = bool(unit)
         self.unit, self.bounded, self.cone = unit, unit, not unit
 
     def project(self, M: Array) -> Array:

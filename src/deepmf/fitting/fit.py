@@ -14,7 +14,7 @@ from deepmf.core.state import State
 from deepmf.core.terms import H
 from deepmf.data.matrix import as_numpy
 from deepmf.data.panels import DensePanels, Panels
-from deepmf.fitting.add_layer import Given, add_layer, check_not_zero
+from deepmf.fitting.add_layer import Given, add_layer, check_not_zero, inside
 from deepmf.fitting.calibration import UNPENALIZED, Calibration, alone, joint, settled
 from deepmf.fitting.canonical import rescale
 from deepmf.fitting.checkpoint import Checkpoint
@@ -71,6 +71,8 @@ def fit(
     check_against_data(problem, panels)
     with Interruption() as interruption:
         free = problem if problem.first_tree is None else problem.free_links()
+        if free is not problem:
+            starts = [inside(s, free) if isinstance(s, Given) else s for s in starts]
         run = _Run(panels, free, starts, control, rng, checkpoint, interruption)
         done = run.run()
         done = run.grown(problem, done)

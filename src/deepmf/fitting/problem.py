@@ -103,8 +103,9 @@ class Problem:
         """The first layer with one parent each that is fitted after the others, if any is."""
         if self.over_codes or not isinstance(self.loss, LayerCentric):
             return None
-        trees = [isinstance(layer.constraint_H, OneParent) for layer in self.layers]
-        return trees.index(True) if any(trees) else None
+        deeper = range(1, len(self.layers))
+        trees = (k for k in deeper if isinstance(self.layers[k].constraint_H, OneParent))
+        return next(trees, None)
 
     def free_links(self) -> Problem:
         """The problem with any links in the place of one parent each."""
@@ -177,6 +178,7 @@ def build_problem(
     direction: Literal["components", "codes"] = "codes" if over_codes else "components"
     problem = Problem(tuple(layers), loss, by, direction, check_normalize(normalize))
     problem.loss.check_depth(depth)
+    _check_trees(problem)
     _check_parts(problem)
     return problem
 
@@ -302,6 +304,34 @@ def _natural(penalty: Regularizer | None, scaled: bool) -> Constraint:
     if penalty is not None:
         return penalty.natural_set or Nonnegative()
     return Simplex() if scaled else Nonnegative()
+
+
+def _check_trees(problem: Problem) -> None:
+    """Refuse one parent each where it makes no tree."""
+    for number, layer in enumerate(problem.layers, start=1):
+        put = "give it to constraint_H of the layers after the first"
+        example = setting(constraint_H=["nonnegative", "one-parent"])
+        if isinstance(layer.constraint_W, OneParent):
+            raise SettingError(
+                f"{layer.constraint_W!r} cannot act on W of layer {number}: it gives each "
+                f"component one parent in the next layer, which is a set of links. Instead, {put}, "
+                f"as in {example} for two layers."
+            )
+        if number == 1 and isinstance(layer.constraint_H, OneParent):
+            raise SettingError(
+                f"{layer.constraint_H!r} cannot act on H of layer 1, whose columns are samples, "
+                f"not components: each sample would have a single component. Instead, {put}, as in "
+                f"{example} for two layers. To group samples, take the largest code of each."
+            )
+        if isinstance(layer.constraint_W, Transposed) and layer.regularizer_W is not None:
+            reason = layer.regularizer_W.objection(layer.constraint_W, layer.constraint_H)
+            if reason:
+                raise SettingError(
+                    f"{layer.regularizer_W!r} cannot act on layer {number}, where "
+                    f"{layer.constraint_W.constraint!r} acts on the same factor, as "
+                    f"{setting(hierarchy='codes')} has it. Use {setting(hierarchy='components')}, "
+                    f"or no penalty: {setting(regularizer_W='none')}."
+                )
 
 
 def _check_parts(problem: Problem) -> None:

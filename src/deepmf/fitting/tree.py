@@ -72,8 +72,14 @@ class _Layer:
     @single_blas()
     def tried(self, W: Array, H: Array, max_iter: int) -> list[list[Grown]]:
         """The layer's sweeps from each start."""
-        starts = [(W, self.sets["H"].project(H))]
-        if isinstance(self.sets["H"], OneParent) and W.shape[1] <= self.before.shape[1]:
+        own = self.sets["H"]
+        starts = [(W, own.project(H))]
+        if isinstance(own, OneParent) and own.unit:  # components take over the size of links
+            parents = starts[0][1]
+            children = parents.sum(axis=1)
+            sizes = np.sum(parents * H, axis=1) / np.maximum(children, 1)
+            starts[0] = self.sets["W"].project(W * np.where(sizes > 0, sizes, 1)), parents
+        if isinstance(own, OneParent) and max_iter and W.shape[1] <= self.before.shape[1]:
             starts.append(self.merged(W.shape[1]))
         return [self.settle(*start, max_iter) for start in starts]
 

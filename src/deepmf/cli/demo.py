@@ -26,8 +26,8 @@ _LINKS = "The tree that LC-DMF found (names of the closest true spectra):"
 def demo(out: Out = Path("demo"), overwrite: Overwrite = False) -> None:
     """Fit the built-in simulated scene with every model and write a report.
 
-    All models have the recipe for scenes; the layer-centric one also gives each component one
-    parent. The folder has each run, as deepmf fit writes it, the figures of the layer-centric one, a
+    All models have the recipe for scenes; the layer-centric one gives each component one parent.
+    The folder has each run, as deepmf fit writes it, the figures of the layer-centric one, a
     summary and the page that compares all four.
     """
     with error_messages():
@@ -44,7 +44,7 @@ def demo(out: Out = Path("demo"), overwrite: Overwrite = False) -> None:
                 yield run
 
         check_free(out, overwrite)
-        say("A simulated village, 120 bands x 4096 pixels, fitted by four models, LC-DMF as a tree:")
+        say("A simulated village, 120 bands x 4096 pixels, by four models, LC-DMF as a tree:")
         scene = Config("dataset:simulated", fit=_FIT)
         settings = {
             label: scene.updated(constraint_H=_TREE)  # the recipe is layer-centric

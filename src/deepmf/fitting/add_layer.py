@@ -156,13 +156,14 @@ def check_given(Ws: object, Hs: object, problem: Problem, panels: Panels) -> Giv
 
 def inside(given: Given, problem: Problem) -> Given:
     """Factors in the scales that other sets for W ask for; their products stay the same."""
-    Ws, Hs, before = [], [], np.ones(1)
+    scaled = Given([], [])
+    before: Array = np.ones(1)
     for layer, W, H in zip(problem.layers, given.W, given.H):
         scales = _missing_scales(W, layer.constraint_W)
-        Ws.append(layer.constraint_W.project(W / scales))
-        Hs.append(scales[:, None] * H / before)
+        scaled.W.append(layer.constraint_W.project(W / scales))
+        scaled.H.append(scales[:, None] * H / before)
         before = scales
-    return Given(Ws, Hs)
+    return scaled
 
 
 def _missing_scales(W: Array, constraint: Constraint) -> Array:

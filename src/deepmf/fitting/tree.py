@@ -76,9 +76,9 @@ class _Layer:
         starts = [(W, own.project(H))]
         if isinstance(own, OneParent) and own.unit:  # components take over the size of links
             parents = starts[0][1]
-            children = parents.sum(axis=1)
-            sizes = np.sum(parents * H, axis=1) / np.maximum(children, 1)
-            starts[0] = self.sets["W"].project(W * np.where(sizes > 0, sizes, 1)), parents
+            sizes = np.sum(parents * H, axis=1) / np.maximum(parents.sum(axis=1), 1)
+            mean = float(np.mean(sizes[sizes > 0])) if np.any(sizes > 0) else 1.0
+            starts[0] = self.sets["W"].project(W * np.where(sizes > 0, sizes, mean)), parents
         if isinstance(own, OneParent) and max_iter and W.shape[1] <= self.before.shape[1]:
             starts.append(self.merged(W.shape[1]))
         return [self.settle(*start, max_iter) for start in starts]
@@ -100,7 +100,7 @@ class _Layer:
         centers = merge(self.before / size, np.diag(self.use), rank)
         norms = np.linalg.norm(centers, axis=0)
         along = np.abs((centers / np.where(norms > 0, norms, 1)).T @ self.before)
-        H = np.zeros(along.shape)
+        H: Array = np.zeros(along.shape)
         H[along.argmax(axis=0), np.arange(H.shape[1])] = 1.0
         W = (self.before * self.use) @ H.T
         W = W / np.maximum(H @ self.use, np.finfo(float).tiny)

@@ -9,6 +9,7 @@ import pytest
 
 from deepmf import LayerCentric, OneParent, factorize
 from deepmf.datasets import simulated_scene
+from deepmf.fitting import tree
 from deepmf.fitting.diagnostics.layers import given_up
 from deepmf.fitting.problem import build_problem
 from deepmf.metrics import match
@@ -45,10 +46,10 @@ def test_one_call_finds_the_true_families_and_their_spectra(scene, recipe):
 def test_a_tree_leaves_layer_1_as_free_links_have_it(unit):
     settings = {"model": LayerCentric(0.05), "random_state": 0}
     free = factorize(X, [5, 3, 2], **settings)
-    tree = factorize(X, [5, 3, 2], constraint_H=[None, *[OneParent(unit)] * 2], **settings)
-    np.testing.assert_array_equal(tree.W[0], free.W[0])
-    np.testing.assert_array_equal(tree.H[0], free.H[0])
-    assert not np.array_equal(tree.W[1], free.W[1])
+    planted = factorize(X, [5, 3, 2], constraint_H=[None, *[OneParent(unit)] * 2], **settings)
+    np.testing.assert_array_equal(planted.W[0], free.W[0])
+    np.testing.assert_array_equal(planted.H[0], free.H[0])
+    assert not np.array_equal(planted.W[1], free.W[1])
 
 
 @pytest.mark.parametrize("penalty", [None, "min-volume"])
@@ -60,6 +61,36 @@ def test_the_sum_of_both_losses_never_increases(penalty):
     assert (np.diff(objective) <= 1e-12 * np.abs(objective).max()).all()
     assert objective[-1] < objective[0]
     assert f.n_iter == 30
+
+
+@pytest.mark.parametrize("penalty", [None, "min-volume"])
+def test_every_update_of_a_tree_decreases_its_objective(monkeypatch, penalty):
+    settle, seen = tree._Layer.settle, []
+
+    def checked(self, W, H, max_iter):
+        start = W, H
+        values = [self.objective(W, H)]
+        for _ in range(5):
+            W = self._improved("W", W, self._of_W(H))
+            values.append(self.objective(W, H))
+            H = self._improved("H", H, self._of_H(W))
+            values.append(self.objective(W, H))
+        assert (np.diff(values) <= 1e-12 * np.abs(values).max()).all()
+        seen.append(self)
+        return settle(self, *start, max_iter)
+
+    monkeypatch.setattr(tree._Layer, "settle", checked)
+    factorize(X, [5, 3, 2], constraint_H=TREE, regularizer_W=penalty, random_state=0)
+    assert len(seen) == 4  # two starts of two layers
+
+
+def test_a_tree_needs_no_weight_of_its_layer():
+    f = factorize(
+        X, [5, 2], model=LayerCentric(0), constraint_H=[None, OneParent(unit=True)], random_state=0
+    )
+    children = f.H[1].sum(axis=1)
+    assert children.min() > 0
+    assert f.history["layer_errors"][-1, 1] < f.history["layer_errors"][0, 1]
 
 
 def test_the_history_ends_with_the_errors_of_the_result():

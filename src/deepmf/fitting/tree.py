@@ -56,7 +56,7 @@ class _Layer:
         self, problem: Problem, fixed: Calibration, k: int, s: State, inner: tuple[int, float]
     ) -> None:
         self.before, self.inner, self.solver = s.W[k - 1], inner, problem.solver
-        self.weight = float(fixed.weights[k])
+        self.weight = float(fixed.weights[k]) or 1.0  # a tree needs no pull on layer 1
         self.use = _use(s) if k == 1 else np.ones(self.before.shape[1])
         self.sets: dict[str, Constraint] = {
             "H": problem.layers[k].constraint_H,

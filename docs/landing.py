@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from deepmf import OneParent, factorize
+from deepmf import factorize
 from deepmf.datasets import simulated_scene
 from deepmf.metrics import match
 from deepmf.plots import plot_hierarchy
@@ -13,7 +13,7 @@ f = factorize(
     ranks=[6, 4, 2],
     recipe="scene",
     random_state=0,
-    constraint_H=[None, "one-parent", OneParent(unit=True)],
+    constraint_H=[None, "one-parent", "one-parent"],
 )
 names = []
 for k, known in enumerate(scene.names):

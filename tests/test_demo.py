@@ -34,8 +34,8 @@ def test_demo_says_what_it_found(done):
     fits = [line for line in lines if " sweeps in " in line]
     assert [line.split(":")[0].strip() for line in fits] == ["MMF", "LC-DMF", "DC-DMF", "Tri-DMF"]
     assert (folder / "summary.md").read_text() in said
-    assert sum(line.startswith("- L1-") for line in lines) == 6
     assert sum(line.startswith("- L2-") for line in lines) == 4
+    assert sum(line.startswith("- L3-") for line in lines) == 2
     assert str(folder / "report.html") in lines[-1]
 
 
@@ -44,12 +44,30 @@ def test_demo_recovers_the_scene(folder):
     lines = (folder / "summary.md").read_text().splitlines()
     rows = {line.split()[1]: line.split("|")[2:5] for line in lines if "MF |" in line}
     mrsa = {label: [float(x) for x in row] for label, row in rows.items()}
-    assert mrsa["LC-DMF"][0] < 3
-    assert mrsa["LC-DMF"][1] < 5
+    assert mrsa["LC-DMF"][0] < 1
+    assert mrsa["LC-DMF"][1] < 2
+    assert mrsa["LC-DMF"][2] < 4
     assert mrsa["Tri-DMF"][0] > 3 * mrsa["LC-DMF"][0]
     assert mrsa["LC-DMF"][1] < mrsa["DC-DMF"][1]
+    assert mrsa["LC-DMF"][1] < min(row[1] for label, row in mrsa.items() if label != "LC-DMF") / 2
     f = Factorization.load(folder / "LC-DMF" / "factors.npz")
     assert f.reconstruct(1).shape == scene.X.shape
+
+
+def test_demo_shows_a_taxonomy(folder):
+    found = {}
+    for line in (folder / "summary.md").read_text().splitlines():
+        if line.startswith("- L"):
+            parent, children = line[2:].split(" = ")
+            found[parent.split()[1]] = {child.split()[1] for child in children.split(", ")}
+    assert found == {
+        "forest": {"conifer", "broadleaf"},
+        "grass": {"grass"},
+        "soil": {"soil"},
+        "built": {"asphalt", "roof"},
+        "vegetation": {"forest", "grass"},
+        "mineral": {"soil", "built"},
+    }
 
 
 def test_demo_leaves_a_page_that_stands_alone(folder):

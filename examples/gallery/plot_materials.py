@@ -7,7 +7,7 @@ families they form: here six materials of a simulated village merge into four, t
 is the only input of the fit; the settings are those of the recipe for scenes.
 """
 
-from deepmf import OneParent, factorize
+from deepmf import factorize
 from deepmf.datasets import simulated_scene
 from deepmf.metrics import match
 from deepmf.plots import plot_hierarchy, plot_maps
@@ -30,15 +30,14 @@ fig = plot_hierarchy(f)
 
 # %%
 # Links are free, so a material between two families belongs to both. A taxonomy has one parent for
-# each component. Dry grass lies between forest and soil: in layer 3 the nearest spectrum is taken
-# (``unit=True``), where the smallest angle would join grass and soil.
+# each component: the spectrum of a parent is the average of those of its children.
 
 tree = factorize(
     scene,
     ranks=[6, 4, 2],
     recipe="scene",
     random_state=0,
-    constraint_H=[None, "one-parent", OneParent(unit=True)],
+    constraint_H=[None, "one-parent", "one-parent"],
 )
 fig = plot_hierarchy(tree)
 

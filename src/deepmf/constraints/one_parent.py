@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from deepmf._utils.messages import SettingError
 from deepmf.constraints.base import Constraint
 from deepmf.core.majorized import Majorized
 from deepmf.core.quadratic import Array
@@ -18,8 +19,11 @@ class OneParent(Constraint):
     """{H >= 0 : each column has at most one nonzero entry}.
 
     On H_l with l >= 2 every component of layer l - 1 belongs to a single one of layer l: the
-    hierarchy is a tree. The block of H_l is minimized exactly. For a quadratic whose columns are
-    independent, ``A_kk/2 h^2 - c_kj h`` in the one entry of column j, that is::
+    hierarchy is a tree. On H_1, whose columns are samples, and on W it is refused. Under a
+    layer-centric model all layers are fitted with free links first, and the tree to the components
+    found, so that siblings are not pulled together. The block of H_l is minimized exactly. For a
+    quadratic whose columns are independent, ``A_kk/2 h^2 - c_kj h`` in the one entry of column j,
+    that is::
 
         k = argmax over c_kj > 0 of c_kj^2 / A_kk,    h = c_kj / A_kk
         unit:  k = argmin of A_kk / 2 - c_kj,         h = 1
@@ -42,6 +46,9 @@ class OneParent(Constraint):
     nonnegative = True
 
     def __init__(self, unit: bool = False) -> None:
+        if not isinstance(unit, bool | np.bool_):
+            raise SettingError(f"OneParent's unit must be True or False, got {unit!r}.")
+        unit = bool(unit)
         self.unit, self.bounded, self.cone = unit, unit, not unit
 
     def project(self, M: Array) -> Array:

@@ -164,6 +164,18 @@ def check_given(Ws: object, Hs: object, problem: Problem, panels: Panels) -> Giv
     return given
 
 
+def inside(given: Given, problem: Problem) -> Given:
+    """Factors in the scales that other sets for W ask for; their products stay the same."""
+    scaled = Given([], [])
+    before: Array = np.ones(1)
+    for layer, W, H in zip(problem.layers, given.W, given.H):
+        scales = _missing_scales(W, layer.constraint_W)
+        scaled.W.append(layer.constraint_W.project(W / scales))
+        scaled.H.append(scales[:, None] * H / before)
+        before = scales
+    return scaled
+
+
 def _missing_scales(W: Array, constraint: Constraint) -> Array:
     """Divisors that bring the columns of W into the set; 1 where none does."""
     ones = np.ones(W.shape[1])

@@ -14,7 +14,7 @@ from deepmf.core.state import State
 from deepmf.core.terms import H
 from deepmf.data.matrix import as_numpy
 from deepmf.data.panels import DensePanels, Panels
-from deepmf.fitting.add_layer import Given, add_layer, check_not_zero
+from deepmf.fitting.add_layer import Given, add_layer, check_not_zero, inside
 from deepmf.fitting.calibration import UNPENALIZED, Calibration, alone, joint, settled
 from deepmf.fitting.canonical import rescale
 from deepmf.fitting.checkpoint import Checkpoint
@@ -28,6 +28,7 @@ from deepmf.fitting.problem import Problem, check_against_data
 from deepmf.fitting.records import RECORDS, Alone, Moment, Place, Rival, Stage, Trial
 from deepmf.fitting.stop_warnings import warn_of
 from deepmf.fitting.sweep import Sweep
+from deepmf.fitting.tree import grow
 from deepmf.init import Start, StartError
 from deepmf.init.merged import merge, merged
 from deepmf.init.nearby import FARTHER, distance_of_samples
@@ -66,12 +67,17 @@ def fit(
 
     A layer is started from each of the starts, fitted alone, and the fit with the lowest objective
     is kept. It resumes from the checkpoint where there is one already, and leaves one where it was
-    cut short.
+    cut short. Under a layer-centric model, layers with one parent each are first fitted with free
+    links, and then as trees to the components before them (`grow`).
     """
     check_against_data(problem, panels)
     with Interruption() as interruption:
-        run = _Run(panels, problem, starts, control, rng, checkpoint, interruption)
+        free = problem if problem.first_tree is None else problem.free_links()
+        if free is not problem:
+            starts = [inside(s, free) if isinstance(s, Given) else s for s in starts]
+        run = _Run(panels, free, starts, control, rng, checkpoint, interruption)
         done = run.run()
+        done = run.grown(problem, done)
         rescale(problem, done.state, panels)
     if checkpoint is not None and done.stop_reason not in CUT:
         checkpoint.done()
@@ -404,6 +410,26 @@ class _Run:
             part_sizes(now.state),
             self.data_sizes,
         )
+
+    def grown(self, problem: Problem, done: Fit) -> Fit:
+        """The fit with layers of one parent each, beside those with free links."""
+        now, c, first = self.now, self.control, problem.first_tree
+        if now.joint is None or first is None:
+            return done
+        s, rows = now.state, now.joint.rows
+        inner = c.inner_iter, c.inner_tol
+        stages = [rows]
+        for k, sweeps in grow(problem, s, now.joint.calibration, c.max_iter, inner):
+            stages.append([])
+            for number, (s.W[k], s.H[k], objective) in enumerate(sweeps):
+                errors = measure(self.panels, s)
+                of_layer = errors.layer / now.sizes[: s.depth]
+                of_data = errors.data / self.panels.norm2
+                time = clock() - self.began
+                stages[-1].append(Progress(number, objective, of_layer, of_data, time, k + 1))
+        owners = [max(k - first + 1, 0) for k in range(s.depth)]
+        history = History.of_stages(stages, owners)
+        return replace(done, state=s, history=history, sizes=part_sizes(s))
 
     def _strengths(self, main: Sequence[Stage]) -> list[float]:
         """Strengths of the penalties on codes, with which new data are coded."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 
 import numpy as np
@@ -56,19 +57,23 @@ class History:
         )
 
     @classmethod
-    def of_stages(cls, stages: list[list[Progress]]) -> History:
+    def of_stages(
+        cls, stages: list[list[Progress]], owners: Sequence[int] | None = None
+    ) -> History:
         """The history of layers fitted one by one: row k holds each layer's own sweep k.
 
-        A layer that stopped earlier keeps its last values; objectives and durations add up.
+        ``owners`` has the stage of each layer, by default one for each. A layer that stopped
+        earlier keeps its last values; objectives and durations add up.
         """
+        owners = range(len(stages)) if owners is None else owners
         length = max(len(rows) for rows in stages)
         padded = [rows + [rows[-1]] * (length - len(rows)) for rows in stages]
-        table = list(zip(*padded))  # table[k][l]: layer l's row k
+        table = list(zip(*padded))  # table[k][i]: stage i's row k
         begins = [rows[0].time for rows in stages]
         return cls(
             np.array([sum(p.objective for p in row) for row in table]),
-            np.array([[p.layer_errors[k] for k, p in enumerate(row)] for row in table]),
-            np.array([[p.data_errors[k] for k, p in enumerate(row)] for row in table]),
+            np.array([[row[i].layer_errors[k] for k, i in enumerate(owners)] for row in table]),
+            np.array([[row[i].data_errors[k] for k, i in enumerate(owners)] for row in table]),
             np.array([begins[0] + sum(p.time - t for p, t in zip(row, begins)) for row in table]),
         )
 

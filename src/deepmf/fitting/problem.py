@@ -26,7 +26,7 @@ from deepmf.core.divergence import BetaDivergence
 from deepmf.core.parameters import Parametrized
 from deepmf.data.panels import Panels
 from deepmf.fitting.registry import resolve
-from deepmf.losses import Loss
+from deepmf.losses import LayerCentric, Loss
 from deepmf.regularizers import Regularizer
 from deepmf.solvers import Solver
 
@@ -112,6 +112,30 @@ class Problem:
         penalties = (layer.regularizer_W, layer.regularizer_H)
         return not self.overfitted(k, shape) and any(p and p.needs_fit for p in penalties)
 
+    @property
+    def first_tree(self) -> int | None:
+        """The first layer with one parent each that is fitted after the others, if any is."""
+        if self.over_codes or not isinstance(self.loss, LayerCentric):
+            return None
+        deeper = range(1, len(self.layers))
+        trees = (k for k in deeper if isinstance(self.layers[k].constraint_H, OneParent))
+        return next(trees, None)
+
+    def free_links(self) -> Problem:
+        """The problem with any links in the place of one parent each."""
+        scaled = self.solver.objection(Simplex()) is None
+
+        def of(layer: Layer) -> Layer:
+            if not isinstance(layer.constraint_H, OneParent):
+                return layer
+            set_W = layer.constraint_W
+            if layer.constraint_H.unit and set_W == Nonnegative():  # the scale was that of H
+                set_W = _natural(layer.regularizer_W, scaled)
+            set_H = _natural(layer.regularizer_H, scaled=False)
+            return replace(layer, constraint_W=set_W, constraint_H=set_H)
+
+        return replace(self, layers=tuple(map(of, self.layers)))
+
     def spec(self) -> dict[str, Any]:
         """Everything by name, as plain data for files."""
 
@@ -171,6 +195,7 @@ def build_problem(
     fits = check_beta_loss(beta_loss, depth)
     problem = Problem(tuple(layers), loss, by, direction, check_normalize(normalize), fits)
     problem.loss.check_depth(depth)
+    _check_trees(problem)
     _check_parts(problem)
     return problem
 
@@ -327,6 +352,34 @@ def _natural(penalty: Regularizer | None, scaled: bool) -> Constraint:
     if penalty is not None:
         return penalty.natural_set or Nonnegative()
     return Simplex() if scaled else Nonnegative()
+
+
+def _check_trees(problem: Problem) -> None:
+    """Refuse one parent each where it makes no tree."""
+    for number, layer in enumerate(problem.layers, start=1):
+        put = "give it to constraint_H of the layers after the first"
+        example = setting(constraint_H=["nonnegative", "one-parent"])
+        if isinstance(layer.constraint_W, OneParent):
+            raise SettingError(
+                f"{layer.constraint_W!r} cannot act on W of layer {number}: it gives each "
+                f"component one parent in the next layer, which is a set of links. Instead, {put}, "
+                f"as in {example} for two layers."
+            )
+        if number == 1 and isinstance(layer.constraint_H, OneParent):
+            raise SettingError(
+                f"{layer.constraint_H!r} cannot act on H of layer 1, whose columns are samples, "
+                f"not components: each sample would have a single component. Instead, {put}, as in "
+                f"{example} for two layers. To group samples, take the largest code of each."
+            )
+        if isinstance(layer.constraint_W, Transposed) and layer.regularizer_W is not None:
+            reason = layer.regularizer_W.objection(layer.constraint_W, layer.constraint_H)
+            if reason:
+                raise SettingError(
+                    f"{layer.regularizer_W!r} cannot act on layer {number}, where "
+                    f"{layer.constraint_W.constraint!r} acts on the same factor, as "
+                    f"{setting(hierarchy='codes')} has it. Use {setting(hierarchy='components')}, "
+                    f"or no penalty: {setting(regularizer_W='none')}."
+                )
 
 
 def _check_parts(problem: Problem) -> None:

@@ -51,10 +51,12 @@ def given_up(done: Fit, problem: Problem, shape: tuple[int, int]) -> Iterator[Fi
     """A layer that became a copy of the next, or a first one that lost data it fitted alone.
 
     With flat errors e and those of the model, f, layer l has given up
-    ``(f_l - e_l) / (e_{l+1} - e_l)`` of what its further components explain.
+    ``(f_l - e_l) / (e_{l+1} - e_l)`` of what its further components explain. Layers from the first
+    tree on are restricted, not pulled.
     """
     flat, left = [layer.error for layer in done.alone], done.history.data_errors[-1]
-    for k in range(len(flat) - 1):
+    pulled = len(flat) - 1 if problem.first_tree is None else problem.first_tree
+    for k in range(min(len(flat) - 1, pulled)):
         gap = flat[k + 1] - flat[k]
         further = problem.ranks[k] - problem.ranks[k + 1]
         told = further > 0 and gap > flat[k + 1] * _of_noise(further, shape)

@@ -71,9 +71,9 @@ def test_every_update_of_a_tree_decreases_its_objective(monkeypatch, penalty):
         start = W, H
         values = [self.objective(W, H)]
         for _ in range(5):
-            W = self._improved("W", W, self._of_W(H))
+            W = self._improved("W", W, self._of_W(W, H))
             values.append(self.objective(W, H))
-            H = self._improved("H", H, self._of_H(W))
+            H = self._improved("H", H, self._of_H(W, H))
             values.append(self.objective(W, H))
         assert (np.diff(values) <= 1e-12 * np.abs(values).max()).all()
         seen.append(self)

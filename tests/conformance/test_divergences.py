@@ -419,7 +419,10 @@ def test_the_estimator_is_scikit_learns_score_and_error():
         ({"constraint_H": [None, Box(-1, 1)]}, "Box.*on H of layer 2"),
         ({"model": "trigeorgis"}, "Trigeorgis.*share no loss"),
         ({"hierarchy": "codes"}, "hierarchy='codes'.*'kullback-leibler', 'frobenius'"),
-        ({"constraint_H": "one-parent", "model": "data-centric"}, "OneParent.*layer-centric"),
+        (
+            {"constraint_H": [None, "one-parent"], "model": "data-centric"},
+            "OneParent.*layer-centric",
+        ),
     ],
 )
 def test_what_cannot_be_combined_is_said_before_the_fit(settings, said):

@@ -133,7 +133,7 @@ class Explained:
         return h, np.array(by_column)
 
     def _column(self, j: int, p: Array) -> float:
-        return replace(self, T=self.T[:, j]).distance(p)
+        return replace(self, T=self.T[:, j], weights=None).distance(p)
 
     def pulled(self, L: Array | None, R: Array | None, M: Array) -> Separable:
         """See `Convex.pulled`.

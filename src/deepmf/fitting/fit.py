@@ -422,9 +422,9 @@ class _Run:
         for k, sweeps in grow(problem, s, now.joint.calibration, c.max_iter, inner):
             stages.append([])
             for number, (s.W[k], s.H[k], objective) in enumerate(sweeps):
-                errors = measure(self.panels, s)
+                errors = measure(self.panels, s, fits=problem.fits, whole=number == len(sweeps) - 1)
                 of_layer = errors.layer / now.sizes[: s.depth]
-                of_data = errors.data / self.panels.norm2
+                of_data = errors.data / self.data_sizes
                 time = clock() - self.began
                 stages[-1].append(Progress(number, objective, of_layer, of_data, time, k + 1))
         owners = [max(k - first + 1, 0) for k in range(s.depth)]

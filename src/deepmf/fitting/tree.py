@@ -9,9 +9,12 @@ import numpy as np
 
 from deepmf._utils.threads import single_blas
 from deepmf.constraints import Constraint, OneParent
+from deepmf.core.divergence import BetaDivergence
 from deepmf.core.quadratic import Array, Quadratic
 from deepmf.core.state import State
+from deepmf.core.surrogate import Surrogate
 from deepmf.core.terms import Factor, H, W
+from deepmf.fitting.add_layer import raised
 from deepmf.fitting.calibration import Calibration
 from deepmf.fitting.problem import Problem
 from deepmf.init.merged import merge
@@ -37,8 +40,9 @@ def grow(
 
         w_l/2 ||(W_{l-1} - W_l H_l) D||^2 + penalties,    d_j = ||row j of H_1|| for l = 2, else 1
 
-    with d scaled to mean square one. Column j of W_1 has an error of the order of 1/d_j, and a
-    parent is what its children are in the data on average. Above, each family counts once.
+    with d scaled to mean square one, or a divergence with weights d_j^2 of columns. Column j of W_1
+    has an error of the order of 1/d_j, and a parent is what its children are in the data on
+    average. Above, each family counts once.
 
     Each tree has two starts, of which the lower objective is kept: the largest link of every
     component, and components merged two at a time.
@@ -56,6 +60,7 @@ class _Layer:
         self, problem: Problem, fixed: Calibration, k: int, s: State, inner: tuple[int, float]
     ) -> None:
         self.before, self.inner, self.solver = s.W[k - 1], inner, problem.solver
+        self.fit, self.keeps_zeros = problem.fit(k), problem.fit(k).nonnegative
         self.weight = float(fixed.weights[k]) or 1.0  # a tree needs no pull on layer 1
         self.use = _use(s) if k == 1 else np.ones(self.before.shape[1])
         self.sets: dict[str, Constraint] = {
@@ -85,10 +90,11 @@ class _Layer:
 
     def settle(self, W: Array, H: Array, max_iter: int) -> list[Grown]:
         """Sweep W and H until the objective hardly decreases."""
+        W = raised(W, self.sets["W"]) if self.keeps_zeros else W
         rows = [Grown(W, H, self.objective(W, H))]
         for _ in range(max_iter):
-            W = self._improved("W", W, self._of_W(H))
-            H = self._improved("H", H, self._of_H(W))
+            W = self._improved("W", W, self._of_W(W, H))
+            H = self._improved("H", H, self._of_H(W, H))
             rows.append(Grown(W, H, self.objective(W, H)))
             if rows[-2].objective - rows[-1].objective <= _TOL * abs(rows[-2].objective):
                 break
@@ -111,20 +117,33 @@ class _Layer:
 
     def objective(self, W: Array, H: Array) -> float:
         """The term and the penalties."""
-        term = 0.5 * self.weight * float(np.sum((self.before - W @ H) ** 2 * self.use))
+        if isinstance(self.fit, BetaDivergence):
+            term = self.fit.value(self.before, W, H, self._weights)
+        else:
+            term = 0.5 * float(np.sum((self.before - W @ H) ** 2 * self.use))
         values = {"W": W, "H": H}
-        return term + sum(a * p.value(values[kind]) for kind, (a, p) in self.penalties.items())
+        return self.weight * term + sum(
+            a * p.value(values[kind]) for kind, (a, p) in self.penalties.items()
+        )
 
-    def _of_W(self, H: Array) -> Quadratic:
+    @property
+    def _weights(self) -> Array:
+        return np.broadcast_to(self.use, self.before.shape)
+
+    def _of_W(self, W: Array, H: Array) -> Surrogate:
+        if isinstance(self.fit, BetaDivergence):
+            return self.weight * self.fit.basis(self.before, W, H, self._weights)
         scaled = self.weight * H * self.use
         return Quadratic.of(B=scaled @ H.T, C=self.before @ scaled.T)
 
-    def _of_H(self, W: Array) -> Quadratic:
+    def _of_H(self, W: Array, H: Array) -> Surrogate:
+        if isinstance(self.fit, BetaDivergence):
+            return self.weight * self.fit.codes(self.before, W, H, self._weights)
         scaled = self.weight * W
         C = scaled.T @ self.before * self.use
         return Quadratic.of(A=scaled.T @ W, B=np.diag(self.use), C=C)
 
-    def _improved(self, kind: str, M: Array, q: Quadratic) -> Array:
+    def _improved(self, kind: str, M: Array, q: Surrogate) -> Array:
         if kind in self.penalties:
             strength, penalty = self.penalties[kind]
             q = q + strength * penalty.majorize(M)
@@ -133,8 +152,7 @@ class _Layer:
 
 def _use(s: State) -> Array:
     """||row j of H_1||^2 over their mean; 1 where the data side does not tell."""
-    terms = s.data.terms
-    known = bool(terms) and isinstance(terms[0], Quadratic)
+    known = len(s.data.gram) > 0
     squares = np.diag(s.data.gram).astype(float) if known else np.ones(s.W[0].shape[1])
     mean = float(squares.mean())
     return squares / mean if mean > 0 else np.ones(len(squares))

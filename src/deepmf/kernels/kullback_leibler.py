@@ -28,7 +28,6 @@ from deepmf.kernels.simd import (
     load,
     log,
     maximum,
-    prefetch,
     splat,
     store,
     total,
@@ -41,8 +40,8 @@ from deepmf.kernels.tiles import add_outer, inlined, jit, zeros
 _FLOOR = 1e-100
 """Least entry of B h: to divide by it, or by its square, does not overflow."""
 
-_SOON = 8
-"""Distance, in entries of a sparse column, at which the rows they meet are prefetched."""
+_TOGETHER = 4
+"""Entries of h whose slopes are formed together."""
 
 _BLOCK = 16
 """Columns of a dense X that are copied together."""
@@ -71,7 +70,7 @@ def update_sparse(
             _gather_rows(indices, p, end, B[t], G, t * wide)
         _improve(x, G, w, s, A, V, H, j, c, newton, steps, tol, room, hsum)
         for t in range(T):
-            _add_to_rows(room[2], t, indices, p, end, room[3], K[t])
+            _add_to_rows(room[2], t, indices, p, end, room[5], K[t])
 
 
 @jit
@@ -90,7 +89,7 @@ def update_dense(
         for j in range(width):
             own = x[j : j + 1]
             _improve(own, G, w, s, A, V, H, begin + j, wide, newton, steps, tol, room, hsum)
-            h[j] = room[3][0]
+            h[j] = room[6]
             for t in range(T):
                 ratio[t * _BLOCK + j] = room[2][t]
         for t in range(T):
@@ -135,7 +134,7 @@ def value_dense(X: Any, Bt: Any, H: Any, first: int, last: int) -> float:
 # --- entries of X and rows of B ------------------------------------------------------------
 
 
-@jit
+@inlined
 def _longest(indptr: Any, first: int, last: int) -> int:
     """Entries of the longest of some columns, padded."""
     longest = 0
@@ -170,13 +169,12 @@ def _add_to_rows(
 ) -> None:
     """out[indices[i]] += ratio[t, i - p] h, p <= i < end; h is the first row of a matrix."""
     for i in range(p, end):
-        row, q, soon = indices[i], splat(out, ratio[t, i - p]), indices[min(i + _SOON, end - 1)]
+        row, q = indices[i], splat(out, ratio[t, i - p])
         for k in range(0, out.shape[1], TILE):
-            prefetch(out, soon, k)
             store(load(out, row, k) + q * load(h, 0, k), out, row, k)
 
 
-@jit
+@inlined
 def _copy_columns(X: Any, begin: int, width: int, out: Any) -> None:
     """Columns of an array as rows."""
     for i in range(len(X)):
@@ -187,53 +185,65 @@ def _copy_columns(X: Any, begin: int, width: int, out: Any) -> None:
 # --- one column ----------------------------------------------------------------------------
 
 
-@jit
+@inlined
 def _room(T: int, wide: int, rows: int) -> Any:
-    """Work arrays: two for B_t h, one for x / B_t h, and vectors of length r; the first is h."""
-    y, z, ratio = (
-        zeros(T, wide, np.float64), zeros(T, wide, np.float64), zeros(T, wide, np.float64)
-    )  # fmt: skip
-    return y, z, ratio, zeros(6, rows, np.float64)
+    """Work arrays: B_t h before and after a step, x / B_t h; a few sums; and vectors of length r.
+
+    The first of these is h, as the only row of a matrix.
+    """
+    y, z, ratio = zeros(T, wide, np.float64), zeros(T, wide, np.float64), zeros(T, wide, np.float64)
+    sums, products = zeros(3, TILE, np.float64), zeros(1, rows, np.float64)
+    codes, new, linear = zeros(1, rows, np.float64), np.zeros(rows), np.zeros(rows)
+    return y, z, ratio, sums, products, codes, codes[0], new, linear, np.zeros(rows), np.zeros(rows)
 
 
-@jit
+@inlined
 def _improve(
     x: Any, G: Any, w: Any, s: Any, A: Any, V: Any, H: Any, j: int, c: int, newton: bool,
     steps: int, tol: float, room: Any, hsum: Any,
 ) -> None:  # fmt: skip
     """Column j of H, whose entries x and rows G are given; x / B_t h and h are left in ``room``."""
-    y, z, ratio, vectors = room
+    y, z, ratio, sums, products, _, h, new, linear, slope, middle = room
     r = len(H)
-    h, new, linear = vectors[1], vectors[2], vectors[3]
     _begin(w, s, V, H, j, h, linear)
-    missed = _product(x, G, h, r, c, y)
-    if steps > 0 and missed > 0:
+    lifted = steps == 0
+    while _product(x, G, h, r, c, y) > 0 and not lifted:
         _lift(x, G, w, s, c, y, h)
-        _product(x, G, h, r, c, y)
+        lifted = True
     if steps > 0:
-        _scale(x, w, linear, A, h, r, c, y, vectors)
-    least = gain = 0.0
-    for step in range(steps):
-        if newton:
-            _newton(x, G, w, linear, A, h, r, c, y, z, new, vectors)
-            gain = _finish(x, G, w, linear, A, h, r, c, y, z, ratio, new, vectors, H, j)
-        if not newton or not gain >= 0:
-            _multiply(x, G, w, linear, A, h, r, c, y, ratio, new, vectors)
-            gain = _finish(x, G, w, linear, A, h, r, c, y, z, ratio, new, vectors, H, j)
-            gain = abs(gain)
-        h, new, y, z = new, h, z, y
-        if step == 0:
-            least = tol * tol * gain
-        if gain <= least:
+        _scale(x, w, linear, A, h, r, c, y, slope)
+    least, step, careful = 0.0, 0, not newton
+    while True:
+        if steps == 0:
+            _accept(h, r, y, c, new, z)
+        elif careful:
+            _multiply(x, G, w, linear, A, h, r, c, y, ratio, new, slope, products)
+        else:
+            _newton(x, G, w, linear, A, h, r, c, y, z, new, slope, sums)
+        gain = _finish(x, G, w, linear, A, h, r, c, y, z, ratio, new, slope, middle, H, j)
+        if not careful and not gain >= 0:
+            careful = True
+            continue
+        _accept(new, r, z, c, h, y)
+        least = tol * tol * abs(gain) if step == 0 else least
+        step, careful = step + 1, not newton
+        if step >= steps or abs(gain) <= least:
             break
-    if steps == 0:
-        _finish(x, G, w, linear, A, h, r, c, y, z, ratio, h, vectors, H, j)
     for k in range(r):
-        vectors[0, k] = h[k]
         hsum[k] += h[k]
 
 
-@jit
+@inlined
+def _accept(new: Any, r: int, z: Any, c: int, h: Any, y: Any) -> None:
+    """h = new and y = z."""
+    for k in range(r):
+        h[k] = new[k]
+    for t in range(len(y)):
+        for i in range(0, c, TILE):
+            store(load(z, t, i), y, t, i)
+
+
+@inlined
 def _begin(w: Any, s: Any, V: Any, H: Any, j: int, h: Any, linear: Any) -> None:
     """h and sum_t w_t s_t - v of a column."""
     v = j if V.shape[1] > 1 else 0
@@ -243,7 +253,7 @@ def _begin(w: Any, s: Any, V: Any, H: Any, j: int, h: Any, linear: Any) -> None:
             linear[k] += w[t] * s[t, k]
 
 
-@jit
+@inlined
 def _product(x: Any, G: Any, h: Any, r: int, c: int, y: Any) -> float:
     """y_t = G_t'h; the sum of the x_i with nothing in y_t."""
     rows, nothing, least, missed = len(h), splat(y, 0), splat(y, _FLOOR), splat(y, 0)
@@ -261,7 +271,7 @@ def _product(x: Any, G: Any, h: Any, r: int, c: int, y: Any) -> float:
     return total(missed)
 
 
-@jit
+@inlined
 def _lift(x: Any, G: Any, w: Any, s: Any, c: int, y: Any, h: Any) -> None:
     """Raise h where an x_i has nothing in y_t: by equal parts of x_i from all that could add to it.
 
@@ -291,12 +301,12 @@ def _root(a: float, b: float, c: float) -> float:
     return (root - b) / (2 * a) if a > 0 else -1.0
 
 
-@jit
+@inlined
 def _scale(
-    x: Any, w: Any, linear: Any, A: Any, h: Any, r: int, c: int, y: Any, vectors: Any
+    x: Any, w: Any, linear: Any, A: Any, h: Any, r: int, c: int, y: Any, slope: Any
 ) -> None:
     """Multiply h and y by the number that is best for all of h."""
-    slope, mass, sums = vectors[4], 0.0, splat(y, 0)
+    mass, sums = 0.0, splat(y, 0)
     for i in range(0, c, TILE):
         sums = sums + load(x, 0, i)
     for t in range(len(w)):
@@ -315,7 +325,7 @@ def _scale(
                 store(maximum(splat(y, factor) * load(y, t, i), splat(y, _FLOOR)), y, t, i)
 
 
-@jit
+@inlined
 def _slope(linear: Any, A: Any, h: Any, r: int, out: Any) -> None:
     """out = linear + A h; a row of A is zero where its diagonal entry is."""
     for k in range(r):
@@ -326,59 +336,92 @@ def _slope(linear: Any, A: Any, h: Any, r: int, out: Any) -> None:
                 out[k] += h[j] * A[j, k]
 
 
-@jit
+@inlined
 def _newton(
     x: Any, G: Any, w: Any, linear: Any, A: Any, h: Any, r: int, c: int, y: Any, z: Any, new: Any,
-    vectors: Any,
+    slope: Any, sums: Any,
 ) -> None:  # fmt: skip
     """One Newton step for each entry of h in turn, into ``new``; z follows as y would.
 
-    What an entry's change does to z is added as z is read for the next entry.
+    Slopes are those of the present z for four entries at a time, of which each takes the earlier
+    ones into account by their second derivatives.
     """
-    rows, slope, least = len(h), vectors[4], splat(y, _FLOOR)
     _slope(linear, A, h, r, slope)
-    before, change, source = 0, 0.0, y
-    for k in range(r):
-        first, second = slope[k], A[k, k]
+    sums[:] = 0
+    _accept(h, r, y, c, new, z)
+    before = 0
+    for k in range(0, r, _TOGETHER):
+        sums[:2] = 0
         for t in range(len(w)):
-            moved, up, bent = splat(y, change), splat(y, 0), splat(y, 0)
-            for i in range(0, c, TILE):
-                now = load(source, t, i) + moved * load(G, t * rows + before, i)
-                now = maximum(now, least)
-                store(now, z, t, i)
-                part = load(G, t * rows + k, i) / now
-                weighted = load(x, 0, i) * part
-                up, bent = up + weighted, bent + weighted * part
-            first -= w[t] * total(up)
-            second += w[t] * total(bent)
-        if second > 0:
-            new[k] = max(h[k] - first / second, 0.0)
-        else:
-            new[k] = 0.0 if first > 0 else h[k]
-        before, change, source = k, new[k] - h[k], z
-        if A[k, k] > 0:
-            for i in range(r):
-                slope[i] += change * A[k, i]
+            _derivatives(x, G, w, t, len(h), before, k, c, z, sums)
+        for i in range(_TOGETHER):
+            sums[2, i] = 0
+            if k + i < r:
+                down, bent = slope[k + i] - sums[0, i], sums[0, _TOGETHER + i] + A[k + i, k + i]
+                for j in range(i):
+                    down += sums[1, i * (i - 1) // 2 + j] * sums[2, j]
+                if bent > 0:
+                    new[k + i] = max(h[k + i] - down / bent, 0.0)
+                else:
+                    new[k + i] = 0.0 if down > 0 else h[k + i]
+                sums[2, i] = new[k + i] - h[k + i]
+                if A[k + i, k + i] > 0:
+                    for j in range(r):
+                        slope[j] += sums[2, i] * A[k + i, j]
+        before = k
 
 
-@jit
+@inlined
+def _derivatives(
+    x: Any, G: Any, w: Any, t: int, rows: int, before: int, k: int, c: int, z: Any, sums: Any,
+) -> None:  # fmt: skip
+    """Add to the sums: sum_i x_i e_ai, sum_i x_i e_ai^2 and sum_i x_i e_ai e_bi, with e = g / z_t.
+
+    g are the rows k to k + 3 of G_t; before, z_t becomes y_t with a change of earlier ones.
+    """
+    top, last = t * rows + k, t * rows + before
+    d0, d1 = splat(z, sums[2, 0]), splat(z, sums[2, 1])
+    d2, d3 = splat(z, sums[2, 2]), splat(z, sums[2, 3])
+    one, least = splat(z, 1), splat(z, _FLOOR)
+    s0 = s1 = s2 = s3 = s00 = s11 = s22 = s33 = s01 = s02 = s12 = s03 = s13 = s23 = splat(z, 0)
+    for i in range(0, c, TILE):
+        now = load(z, t, i) + d0 * load(G, last, i) + d1 * load(G, last + 1, i)
+        now = now + (d2 * load(G, last + 2, i) + d3 * load(G, last + 3, i))
+        now = maximum(now, least)
+        store(now, z, t, i)
+        now = one / now
+        own = load(x, 0, i)
+        e0, e1 = now * load(G, top, i), now * load(G, top + 1, i)
+        e2, e3 = now * load(G, top + 2, i), now * load(G, top + 3, i)
+        f0, f1, f2, f3 = own * e0, own * e1, own * e2, own * e3
+        s0, s1, s2, s3 = s0 + f0, s1 + f1, s2 + f2, s3 + f3
+        s00, s11, s22, s33 = s00 + f0 * e0, s11 + f1 * e1, s22 + f2 * e2, s33 + f3 * e3
+        s01, s02, s12 = s01 + f0 * e1, s02 + f0 * e2, s12 + f1 * e2
+        s03, s13, s23 = s03 + f0 * e3, s13 + f1 * e3, s23 + f2 * e3
+    weight = splat(z, w[t])
+    found = weight * totals(s0, s1, s2, s3, s00, s11, s22, s33)
+    store(load(sums, 0, 0) + found, sums, 0, 0)
+    found = weight * totals(s01, s02, s12, s03, s13, s23, splat(z, 0), splat(z, 0))
+    store(load(sums, 1, 0) + found, sums, 1, 0)
+
+
+@inlined
 def _multiply(
     x: Any, G: Any, w: Any, linear: Any, A: Any, h: Any, r: int, c: int, y: Any, ratio: Any,
-    new: Any, vectors: Any,
+    new: Any, slope: Any, products: Any,
 ) -> None:  # fmt: skip
     """One multiplicative step into ``new``; A counts as the diagonal matrix of its rows' sizes."""
-    slope, sums, rows = vectors[4], vectors[5], len(h)
-    sums[:] = 0
+    products[:] = 0
     for t in range(len(w)):
         for i in range(0, c, TILE):
             store(splat(y, w[t]) * load(x, 0, i) / load(y, t, i), ratio, t, i)
-        _add_products(ratio, t, G, t * rows, c, vectors, 5)
+        _add_products(ratio, t, G, t * len(h), c, products, 0)
     _slope(linear, A, h, r, slope)
     for k in range(r):
         size = 0.0
         for i in range(r):
             size += abs(A[k, i])
-        to = _root(size, slope[k] - size * h[k], sums[k] * h[k])
+        to = _root(size, slope[k] - size * h[k], products[0, k] * h[k])
         new[k] = to if to >= 0 else h[k]
 
 
@@ -400,13 +443,12 @@ def _add_products(a: Any, row: int, G: Any, top: int, c: int, out: Any, to: int)
         store(load(out, to, k) + totals(s0, s1, s2, s3, s4, s5, s6, s7), out, to, k)
 
 
-@jit
+@inlined
 def _finish(
     x: Any, G: Any, w: Any, linear: Any, A: Any, h: Any, r: int, c: int, y: Any, z: Any,
-    ratio: Any, new: Any, vectors: Any, H: Any, j: int,
+    ratio: Any, new: Any, slope: Any, middle: Any, H: Any, j: int,
 ) -> float:  # fmt: skip
     """Put ``new``, in H's type, into H; z_t = G_t'new, x / z_t; a lower bound of what is gained."""
-    slope, middle = vectors[4], vectors[5]
     for k in range(r):
         H[k, j] = new[k]
         new[k] = H[k, j]
@@ -430,7 +472,7 @@ def _finish(
     return gain
 
 
-@jit
+@inlined
 def _value(x: Any, G: Any, h: Any, r: int, c: int) -> float:
     """Sum of x log(G'h)."""
     sums, least = splat(G, 0), splat(G, _FLOOR)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -11,12 +12,11 @@ from scipy import optimize, sparse
 numba = pytest.importorskip("numba")
 
 from deepmf.kernels import kullback_leibler as kernels  # noqa: E402
-from deepmf.kernels.padding import TILE, VECTOR, aligned, padded, up_to  # noqa: E402
+from deepmf.kernels.padding import TILE, VECTOR, padded, up_to  # noqa: E402
 from deepmf.kernels.simd import (  # noqa: E402
     lanes,
     load,
     log,
-    splat,
     store,
     totals,
     transpose_rows,
@@ -34,7 +34,6 @@ class Problem:
     A: np.ndarray
     V: np.ndarray
     index: type = np.int32
-    sums: tuple = field(init=False)
 
     @property
     def dtype(self):
@@ -52,7 +51,7 @@ class Problem:
         B = np.stack([padded(B, np.float64, 1, TILE) for B in self.B])
         H, K, hsum = self.H.copy(), np.zeros((T, m, up_to(TILE, r))), np.zeros(r)
         bounds = [0, X.shape[1]] if bounds is None else bounds
-        for first, last in zip(bounds, bounds[1:]):
+        for first, last in pairwise(bounds):
             more = self.w, B, self.s, self.A, self.V, H, first, last
             kernels.update_sparse(*parts, *more, newton, steps, tol, K, hsum)
         assert not K[:, :, r:].any()
@@ -60,12 +59,12 @@ class Problem:
 
     def dense(self, newton=True, steps=1, tol=0.0, bounds=None, order="C"):
         """The same over an array."""
-        T, m, r = self.B.shape
+        _, m, r = self.B.shape
         X = np.array(self.X, order=order)
         B = np.stack([padded(B.T, np.float64, TILE, VECTOR) for B in self.B])
         H, K, hsum = self.H.copy(), np.zeros(B.shape), np.zeros(r)
         bounds = [0, X.shape[1]] if bounds is None else bounds
-        for first, last in zip(bounds, bounds[1:]):
+        for first, last in pairwise(bounds):
             more = self.w, B, self.s, self.A, self.V, H, first, last
             kernels.update_dense(X, *more, newton, steps, tol, K, hsum)
         return H, K[:, :r, :m].transpose(0, 2, 1), hsum
@@ -77,9 +76,7 @@ class Problem:
         h, x = H.astype(float), self.X[:, j].astype(float)
         v = self.V[:, min(j, self.V.shape[1] - 1)]
         with np.errstate(divide="ignore"):
-            terms = [
-                s @ h - x[x > 0] @ np.log((B @ h)[x > 0]) for B, s in zip(self.B, self.s)
-            ]
+            terms = [s @ h - x[x > 0] @ np.log((B @ h)[x > 0]) for B, s in zip(self.B, self.s)]
         return self.w @ terms + h @ self.A @ h / 2 - v @ h
 
     def slope(self, h, j):
@@ -101,7 +98,7 @@ def problem(m=37, n=23, r=5, T=1, penalty=False, shift=None, dtype=np.float64, d
     B = rng.random((T, m, r)) * (rng.random((T, m, r)) < 0.8) + 1e-3
     H = (3 * rng.random((r, n)) * (rng.random((r, n)) < 0.8) + 1e-6).astype(dtype)
     L = rng.standard_normal((r, 2))
-    A = L @ L.T if penalty else np.zeros((r, r))
+    A = 30 * L @ L.T if penalty else np.zeros((r, r))
     columns = {None: 0, "one": 1, "own": n}[shift]
     V = rng.standard_normal((r, columns)) if columns else np.zeros((r, 1))
     return Problem(X, B, H, rng.random(T) + 0.5 if T > 1 else np.ones(T), A, V)
@@ -136,6 +133,19 @@ def test_no_columns_objective_increases(kind, newton, dtype):
         assert (p.value(H) <= before + slack).all()
         assert (H >= 0).all()
         p.H = H
+
+
+@WAYS
+@pytest.mark.parametrize("kind", SHAPES)
+def test_far_from_the_optimum_too(kind, newton):
+    """Newton's steps alone would overshoot from codes that differ by orders of magnitude."""
+    for seed in range(5):
+        p = problem(**kind, seed=seed, r=9, density=0.3)
+        p.H = np.exp(3 * np.random.default_rng(seed).standard_normal(p.H.shape))
+        p.V = p.V if "penalty" in kind else p.V / 10
+        for _ in range(4):
+            before, p.H = p.value(p.H), p.sparse(newton)[0]
+            assert (p.value(p.H) <= before + 1e-13 * p.scale(p.H)).all()
 
 
 @WAYS
@@ -214,7 +224,7 @@ def test_codes_do_not_depend_on_the_split(newton):
 def test_every_rank(r):
     p = problem(r=r, n=9)
     before = p.value(p.H)
-    H, K, hsum = p.sparse(steps=2)
+    H, K, _ = p.sparse(steps=2)
     assert (p.value(H) <= before + 1e-12 * p.scale(p.H)).all()
     np.testing.assert_allclose(K, expected_sums(p, H)[0], rtol=1e-11, atol=1e-13)
     np.testing.assert_allclose(p.dense(steps=2)[0], H, rtol=1e-6, atol=1e-9)

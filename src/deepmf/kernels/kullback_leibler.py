@@ -62,7 +62,8 @@ def update_sparse(
     """
     T, wide = len(w), B.shape[2]
     longest = _longest(indptr, first, last)
-    G, x, room = zeros(T * wide, longest, B.dtype), zeros(1, longest, B.dtype), _room(T, longest, wide)
+    G, x = zeros(T * wide, longest, B.dtype), zeros(1, longest, B.dtype)
+    room = _room(T, longest, wide)
     for j in range(first, last):
         p, end = indptr[j], indptr[j + 1]
         c = _gather(data, indices, p, end, x)
@@ -164,9 +165,7 @@ def _gather_rows(indices: Any, p: int, end: int, B: Any, G: Any, top: int) -> No
 
 
 @inlined
-def _add_to_rows(
-    ratio: Any, t: int, indices: Any, p: int, end: int, h: Any, out: Any
-) -> None:
+def _add_to_rows(ratio: Any, t: int, indices: Any, p: int, end: int, h: Any, out: Any) -> None:
     """out[indices[i]] += ratio[t, i - p] h, p <= i < end; h is the first row of a matrix."""
     for i in range(p, end):
         row, q = indices[i], splat(out, ratio[t, i - p])
@@ -302,9 +301,7 @@ def _root(a: float, b: float, c: float) -> float:
 
 
 @inlined
-def _scale(
-    x: Any, w: Any, linear: Any, A: Any, h: Any, r: int, c: int, y: Any, slope: Any
-) -> None:
+def _scale(x: Any, w: Any, linear: Any, A: Any, h: Any, r: int, c: int, y: Any, slope: Any) -> None:
     """Multiply h and y by the number that is best for all of h."""
     mass, sums = 0.0, splat(y, 0)
     for i in range(0, c, TILE):

@@ -273,7 +273,9 @@ def emit_totals(builder: Any, vectors: list[Any]) -> Any:
 
 
 @intrinsic
-def transpose_rows(typing: Any, B: Any, rows: Any, p: Any, last: Any, k: Any, G: Any, top: Any, left: Any) -> Any:
+def transpose_rows(
+    typing: Any, B: Any, rows: Any, p: Any, last: Any, k: Any, G: Any, top: Any, left: Any
+) -> Any:
     """G[top + s, left + t] = B[rows[min(p + t, last)], k + s] for s, t < 8, all in float64.
 
     Columns are interleaved by halves, three times: eight loads, 24 shuffles, eight stores.
@@ -333,9 +335,7 @@ def log(typing: Any, v: Any) -> Any:
         bits = builder.bitcast(args[0], whole)
         # from sqrt(1/2) on, mantissas belong to the next exponent
         shifted = builder.add(bits, integer(0x3FF0000000000000 - 0x3FE6A09E667F3BCD))
-        e = builder.sitofp(
-            builder.sub(builder.lshr(shifted, integer(52)), integer(1023)), kind
-        )
+        e = builder.sitofp(builder.sub(builder.lshr(shifted, integer(52)), integer(1023)), kind)
         mantissa = builder.and_(shifted, integer(0x000FFFFFFFFFFFFF))
         mantissa = builder.add(mantissa, integer(0x3FE6A09E667F3BCD))
         f = builder.fsub(builder.bitcast(mantissa, kind), number(1))

@@ -233,6 +233,16 @@ def total(typing: Any, v: Any) -> Any:
     return v.dtype(v), codegen
 
 
+@intrinsic
+def totals(typing: Any, a: Any, b: Any, c: Any, d: Any, e: Any, f: Any, g: Any, h: Any) -> Any:
+    """The sums of the entries of each of eight vectors of float64, side by side in one."""
+
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        return emit_totals(builder, list(args))
+
+    return a(a, a, a, a, a, a, a, a), codegen
+
+
 def emit_total(builder: Any, v: Any) -> Any:
     """The sum of a vector's entries, in whatever order is quickest."""
     kind = v.type
@@ -260,3 +270,88 @@ def emit_totals(builder: Any, vectors: list[Any]) -> Any:
         ]
         chunk = half
     return vectors[0]
+
+
+@intrinsic
+def transpose_rows(
+    typing: Any, B: Any, rows: Any, p: Any, last: Any, k: Any, G: Any, top: Any, left: Any
+) -> Any:
+    """G[top + s, left + t] = B[rows[min(p + t, last)], k + s] for s, t < 8, all in float64.
+
+    Columns are interleaved by halves, three times: eight loads, 24 shuffles, eight stores.
+    """
+
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        b, given, p, last, k, g, top, left = args
+        kind, eight = register(B.dtype), range(8)
+        view = context.make_array(rows)(context, builder, given)
+        vectors = []
+        for t in eight:
+            at = builder.add(p, ir.Constant(I64, t))
+            at = builder.select(builder.icmp_signed("<", at, last), at, last)
+            row = builder.load(builder.gep(view.data, [at]))
+            row = row if row.type == I64 else builder.sext(row, I64)
+            vectors.append(emit_load(builder, kind, emit_address(context, builder, B, b, row, k)))
+        for half in (1, 2, 4):
+            low = [k + (k & half) // half * (8 - half) for k in eight]
+            masks = [ir.Constant(ir.VectorType(I32, 8), [j + s for j in low]) for s in (0, half)]
+            for t in eight:
+                if not t & half:
+                    pair = vectors[t], vectors[t + half]
+                    both = [builder.shuffle_vector(*pair, mask) for mask in masks]
+                    vectors[t], vectors[t + half] = both
+        for s in eight:
+            row = builder.add(top, ir.Constant(I64, s))
+            emit_store(builder, vectors[s], emit_address(context, builder, G, g, row, left))
+        return context.get_dummy_value()
+
+    n = types.intp
+    return types.void(B, rows, n, n, n, G, n, n), codegen
+
+
+_LOG = (0.6666666666666735, 0.3999999999940942, 0.2857142874366239, 0.22222198432149784,
+        0.1818357216161805, 0.15313837699209373, 0.14798198605116586)  # fmt: skip
+_LN2 = 0.6931471803691238, 1.9082149292705877e-10
+"""log 2, of which the first part has few enough digits for products by exponents to be exact."""
+
+
+@intrinsic
+def log(typing: Any, v: Any) -> Any:
+    """The natural logarithm of each entry of a vector of positive, normal float64.
+
+    As in fdlibm: v = 2^e (1 + f) with f around 0, and log(1 + f) from a polynomial in f / (2 + f).
+    """
+
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        kind = args[0].type
+        whole = ir.VectorType(I64, kind.count)
+
+        def number(x: float) -> Any:
+            return ir.Constant(kind, [x] * kind.count)
+
+        def integer(x: int) -> Any:
+            return ir.Constant(whole, [x] * kind.count)
+
+        bits = builder.bitcast(args[0], whole)
+        # from sqrt(1/2) on, mantissas belong to the next exponent
+        shifted = builder.add(bits, integer(0x3FF0000000000000 - 0x3FE6A09E667F3BCD))
+        e = builder.sitofp(builder.sub(builder.lshr(shifted, integer(52)), integer(1023)), kind)
+        mantissa = builder.and_(shifted, integer(0x000FFFFFFFFFFFFF))
+        mantissa = builder.add(mantissa, integer(0x3FE6A09E667F3BCD))
+        f = builder.fsub(builder.bitcast(mantissa, kind), number(1))
+        s = builder.fdiv(f, builder.fadd(f, number(2)))
+        z = builder.fmul(s, s)
+        poly = number(0)
+        for coefficient in reversed(_LOG):
+            poly = builder.fadd(
+                builder.fmul(poly, z, flags=("contract",)), number(coefficient), flags=("contract",)
+            )
+        poly = builder.fmul(poly, z)
+        half = builder.fmul(builder.fmul(f, f), number(0.5))
+        low = builder.fadd(
+            builder.fmul(s, builder.fadd(half, poly)), builder.fmul(e, number(_LN2[1]))
+        )
+        near = builder.fsub(f, builder.fsub(half, low))
+        return builder.fadd(builder.fmul(e, number(_LN2[0])), near)
+
+    return v(v), codegen

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -18,6 +19,7 @@ from deepmf.core.state import DataSurrogates
 from deepmf.core.terms import DataTerm
 from deepmf.data.matrix import Stats
 from deepmf.data.panels.base import Coding, Panels
+from deepmf.data.panels.counts import CountPass, CountProducts, compiled, own_log_sum
 from deepmf.data.panels.products import Products, Squares, Sums
 from deepmf.data.panels.svd import leading
 from deepmf.kernels.padding import up_to
@@ -138,7 +140,10 @@ class ColumnPanels(Panels):
         if shift is not None and isinstance(products, Squares):
             set_H = coding.constraint
             descent = solver.column_kernel(products.A, set_H, self.dtype, max_iter, tol)
-        if descent is None or not isinstance(products, Squares):
+        if isinstance(products, CountProducts) and shift is not None:
+            width = self._task_width(coding.rank)
+            work = self._counted(CountPass(products, not solver.keeps_zeros, max_iter, tol))
+        elif descent is None or not isinstance(products, Squares):
             work = self._general(coding, products, solver, max_iter, tol, shift is None)
         else:
             width = self._task_width(coding.rank)
@@ -202,11 +207,37 @@ class ColumnPanels(Panels):
 
     def _products(self, coding: Coding) -> Products:
         """The products a coding needs from one panel."""
-        kind = Squares if coding.squared else Products
+        kind = (
+            Squares if coding.squared else CountProducts if CountProducts.can(coding) else Products
+        )
         return kind(self._panel, coding, self.dtype)
+
+    @abstractmethod
+    def _counted(self, one_pass: CountPass) -> Task:
+        """The compiled pass of a Kullback-Leibler divergence."""
+
+    @abstractmethod
+    def _log_sums(self, terms: Sequence[DataTerm], cols: slice) -> Array:
+        """Sums of ``x log(B h)`` over some columns, compiled, for each term."""
+
+    @cached_property
+    def _own_log_sum(self) -> float:
+        """Sum of ``x log x - x``."""
+        return sum(
+            in_threads(lambda cols: own_log_sum(self._stored(cols)), self._slices(self.width))
+        )
+
+    @abstractmethod
+    def _stored(self, cols: slice) -> Array:
+        """Entries of some columns that may be other than zero."""
 
     def values(self, terms: Sequence[DataTerm]) -> Array:
         """See `Panels.values`."""
+        if compiled([t.fit for t in terms], len(self.codes.H)):
+            logs = in_threads(lambda cols: self._log_sums(terms, cols), self._slices(self.width))
+            hsum = self.codes.H.sum(axis=1, dtype=np.float64)
+            products = np.array([t.B.sum(axis=0) @ hsum for t in terms])
+            return self._own_log_sum + products - np.sum(list(logs), axis=0)
 
         def task(cols: slice) -> Array:
             P, H = self._panel(cols), self.codes.H[:, cols]

@@ -10,8 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deepmf.core.quadratic import Array
+from deepmf.core.terms import DataTerm
 from deepmf.data.panels.base import Coding
 from deepmf.data.panels.columns import ColumnPanels, Task
+from deepmf.data.panels.counts import CountPass, log_sums_dense
 from deepmf.data.panels.products import Squares, Sums
 from deepmf.kernels.padding import EVEN, TILE, VECTOR, padded, up_to
 from deepmf.solvers.dispatch import frozen
@@ -56,6 +58,25 @@ class DensePanels(ColumnPanels):
     def _fused(self, coding: Coding, squares: Squares, descent: Descent) -> Task:
         one_pass = FusedPass(coding, squares, descent, self.dtype)
         return lambda cols: one_pass(self.X, self.codes.H, squares.V, cols.start, cols.stop)
+
+    def _counted(self, one_pass: CountPass) -> Task:
+        products = one_pass.products
+
+        def task(cols: slice) -> Sums:
+            H = np.ascontiguousarray(self.codes.H[:, cols])
+            V = np.ascontiguousarray(products.V_of(cols))
+            sums = one_pass.dense(frozen(self._panel(cols)), V, H, 0, H.shape[1])
+            self.codes.H[:, cols] = H
+            return sums
+
+        return task
+
+    def _log_sums(self, terms: Sequence[DataTerm], cols: slice) -> Array:
+        H = np.ascontiguousarray(self.codes.H[:, cols])
+        return log_sums_dense(frozen(self._panel(cols)), terms, H, 0, H.shape[1])
+
+    def _stored(self, cols: slice) -> Array:
+        return self._panel(cols)
 
     def residuals2(self, bases: Sequence[Array]) -> Array:
         """See `Panels.residuals2`."""

@@ -10,9 +10,11 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from deepmf.core.quadratic import Array
+from deepmf.core.terms import DataTerm
 from deepmf.data.matrix import Stats
 from deepmf.data.panels.base import Coding
 from deepmf.data.panels.columns import ColumnPanels, Task
+from deepmf.data.panels.counts import CountPass, log_sums_sparse
 from deepmf.data.panels.products import Squares, Sums
 from deepmf.kernels.padding import EVEN, TILE, VECTOR, aligned, padded, up_to
 from deepmf.solvers.dispatch import frozen
@@ -75,7 +77,7 @@ class SparsePanels(ColumnPanels):
         r, V = coding.rank, squares.V
         A = padded(squares.A, self.dtype, EVEN, EVEN)
         G = padded(-coding.G, self.dtype, 1, VECTOR)
-        X = [frozen(part) for part in (self.X.data, self.X.indices, self.X.indptr)]
+        X = self._parts
 
         def task(cols: slice) -> Sums:
             XHt = aligned(len(G), G.shape[1], np.float64)
@@ -85,6 +87,21 @@ class SparsePanels(ColumnPanels):
             return XHt[:, :r], HHt[:r, :r]
 
         return task
+
+    @property
+    def _parts(self) -> list[Array]:
+        return [frozen(part) for part in (self.X.data, self.X.indices, self.X.indptr)]
+
+    def _counted(self, one_pass: CountPass) -> Task:
+        X, H = self._parts, self.codes.H
+        return lambda cols: one_pass.sparse(X, H, cols.start, cols.stop)
+
+    def _log_sums(self, terms: Sequence[DataTerm], cols: slice) -> Array:
+        return log_sums_sparse(self._parts, terms, self.codes.H, cols.start, cols.stop)
+
+    def _stored(self, cols: slice) -> Array:
+        first, last = self.X.indptr[[cols.start, cols.stop]]
+        return np.asarray(self.X.data[first:last])
 
     def residuals2(self, bases: Sequence[Array]) -> Array:
         """See `Panels.residuals2`.

@@ -133,7 +133,7 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         a seed of its own; ``"snpa"`` where there are fewer clusters than components; ``"random"``
         where W may be negative, or entries are missing or weighted. A list such as
         ``["snpa", "k-means"]`` fits each layer alone from each, and keeps the fit with the lowest
-        objective.
+        objective; ``"default"`` in it is used only where all others fail.
     augment : int, optional
         Sweeps of each layer alone before the next is started from its components; 0: all layers
         are started first and then swept together, as in the paper. ``None`` (default): each layer

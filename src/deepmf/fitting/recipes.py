@@ -8,6 +8,7 @@ from typing import Any
 
 from deepmf._utils.messages import SettingError, setting
 from deepmf.data.preparation import Preparation
+from deepmf.fitting.registry import DEFAULT
 
 NONE = "none"
 """The name that asks for no recipe, no scaling or no penalty."""
@@ -52,7 +53,7 @@ RECIPES = {
             {
                 "model": {"name": "layer-centric", "lam": 0.15},
                 "regularizer_W": "min-volume",
-                "init": ["snpa", "k-means", "mv-dual"],
+                "init": ["snpa", "k-means", "mv-dual", DEFAULT],
                 "tol": 3e-5,  # volumes shrink slowly
             },
             {},
@@ -60,7 +61,7 @@ RECIPES = {
         Recipe(
             "topics",
             "documents as counts or weights of words",
-            {"model": "data-centric", "normalize": "norm", "init": "k-means"},
+            {"model": "data-centric", "normalize": "norm", "init": ["k-means", DEFAULT]},
             {"constraint_H": {"name": "one-parent", "unit": True}},
             counts="sublinear-tfidf",
         ),
@@ -70,7 +71,7 @@ RECIPES = {
             {
                 "model": {"name": "layer-centric", "lam": 0.03},
                 "hierarchy": "codes",
-                "init": "k-means",
+                "init": ["k-means", DEFAULT],
             },
             {},
             counts="log",
@@ -82,7 +83,7 @@ RECIPES = {
             {
                 "model": "data-centric",
                 "normalize": "codes",
-                "init": "k-means",
+                "init": ["k-means", DEFAULT],
                 "tol": 0.03,  # centers of clusters, a few sweeps on, group pictures best
             },
             {},

@@ -113,12 +113,15 @@ def preparation_of(
     return Preparation(scale, max_features, recipe.counts, recipe.max_features)
 
 
-def with_recipe(recipe: Recipe | None, given: Mapping[str, Any], depth: int) -> dict[str, Any]:
+def with_recipe(
+    recipe: Recipe | None, given: Mapping[str, Any], depth: int, held: bool = False
+) -> dict[str, Any]:
     """Settings, with the recipe's or else the default in the place of those that are None.
 
-    A recipe's penalty on W is left out where a set for W is given, which it may not suit.
+    A recipe's penalty on W is left out where a set for W is given, which it may not suit, and where
+    components are ``held``.
     """
     fallback = {**DEFAULTS, **({} if recipe is None else recipe.of_depth(depth))}
-    if given.get("constraint_W") is not None:
+    if held or given.get("constraint_W") is not None:
         fallback.pop("regularizer_W", None)
     return {k: fallback.get(k) if value is None else value for k, value in given.items()}

@@ -128,7 +128,8 @@ def execute(
     recipe = recipe_for(config, data)
     depth = len(check_ranks(arguments["ranks"]))
     named = {name: arguments.get(name) for name in _OF_RECIPES}
-    arguments |= {**with_recipe(recipe, named, depth), "recipe": NONE}
+    held = config.fixed is not None
+    arguments |= {**with_recipe(recipe, named, depth, held), "recipe": NONE}
     notes = list(data.notes)
     began = clock()
     with warnings.catch_warnings(record=True) as caught:
@@ -150,7 +151,7 @@ def execute(
     return Run(
         name=data.name,
         f=f,
-        config=resolved(config, f, arguments).to_toml(),
+        config=resolved(config, f, {**arguments, "recipe": _name_of(recipe)}).to_toml(),
         facts={**_chosen(recipe, data), **facts(config.path, data, seconds)},
         truth=truth,
         residual=relative_residuals(data.X, f.W[0], f.H[0]),
@@ -222,6 +223,10 @@ def kind_of_data(data: Dataset) -> str:
     return "topics" if words else ""
 
 
+def _name_of(recipe: Recipe | None) -> str:
+    return NONE if recipe is None else recipe.name
+
+
 def settings_line(config: Config, data: Dataset) -> str:
     """One line on the recipe and the preparation of a fit."""
     recipe, prepared = recipe_for(config, data), words_of(data.layout)
@@ -264,7 +269,7 @@ def resolved(config: Config, f: Factorization, arguments: dict[str, Any]) -> Con
     """The settings with every choice spelled out, so that new defaults change nothing.
 
     Components that are held are written out. What is the same for all layers is said once, so that
-    other ranks can be tried.
+    other ranks can be tried. The recipe is named, but has nothing left to say.
     """
     by, kept = f.layout.scaling, f.layout.kept
     config = replace(
@@ -275,7 +280,7 @@ def resolved(config: Config, f: Factorization, arguments: dict[str, Any]) -> Con
     chosen = f.problem.spec()
     for name, values in chosen.items():
         if name.startswith(("constraint", "regularizer")) and values.count(values[0]) == f.depth:
-            chosen[name] = values[0]
+            chosen[name] = NONE if values[0] is None else values[0]
     return replace(config, fixed=None, fit={**FIT_DEFAULTS, **arguments, **chosen})
 
 

@@ -27,7 +27,7 @@ from deepmf.fitting.fingerprint import fingerprint
 from deepmf.fitting.fit import Fit, fit
 from deepmf.fitting.problem import Problem, build_problem, check_ranks
 from deepmf.fitting.recipes import preparation_of, recipe_of, with_recipe
-from deepmf.fitting.registry import resolve_start
+from deepmf.fitting.registry import name_of_start, resolve_start
 from deepmf.init import Start
 
 
@@ -348,7 +348,7 @@ def run(data: Matrix, layout: Layout, plan: Plan) -> Factorization:
             )
             to_file.bind(owner)
         done = fit(panels, problem, starts, control, plan.rng, to_file)
-        found = findings(done, problem, panels)
+        found = findings(done, problem, panels, layout, [*map(name_of_start, starts)])
         f = replace(_result(done, panels, problem, layout), findings=found)
     warn_of_findings(found)
     return f

@@ -335,7 +335,7 @@ class _Run:
                 rows[-1] = replace(rows[-2], sweep=rows[-1].sweep, time=rows[-1].time)
             if ahead is not None:
                 (ahead.succeeded if taken else ahead.failed)()
-            reason = c.reason(rows, fit_term, loss.consistent, taken, gradual)
+            reason = c.reason(rows, fit_term, loss.consistent, taken, gradual, bool(sweep.ahead))
             if reason != "callback" and self.interruption.asked():
                 reason = "interrupted"
             if reason is not None:

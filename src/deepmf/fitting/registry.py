@@ -156,6 +156,12 @@ def resolve(kind: str, given: object, custom: Sequence[type[Parametrized]] = ())
     )
 
 
+def name_of_start(start: object) -> str:
+    """The name that users write for a start; of a function of theirs its own."""
+    named = next((name for name, known in STARTS.items() if known is start), None)
+    return named or getattr(start, "__name__", type(start).__name__)
+
+
 def resolve_start(given: object, signed: bool = False) -> Start:
     """The start meant by a name or a function; ``signed``: W may be negative."""
     if given is None or (isinstance(given, str) and given == DEFAULT):

@@ -138,7 +138,7 @@ def execute(
             arguments["constraint_W"], said_of_held = _with_held(config.fixed, data, arguments)
             notes += said_of_held
         given = {**arguments, "callbacks": list(callbacks), "checkpoint": checkpoint}
-        f = factorize(data.X, **given)
+        f = factorize(data, **given)
     f = replace(f, layout=data.layout)
     seconds = clock() - began
     truth = truth_by_layer(data, f.ranks)

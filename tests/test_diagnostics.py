@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -28,9 +29,11 @@ from deepmf.data.layout import Layout
 from deepmf.datasets import simulated_scene
 from deepmf.fitting.diagnostics import Finding, FindingsWarning, warn_of_findings
 from deepmf.fitting.diagnostics.components import pairs_of_copies
-from deepmf.fitting.diagnostics.layers import _remedy
+from deepmf.fitting.diagnostics.layers import _remedy, unexplained
 from deepmf.fitting.diagnostics.scaling import logarithms, look_like_counts
+from deepmf.fitting.diagnostics.starts import unstable
 from deepmf.fitting.problem import build_problem
+from deepmf.fitting.records import Alone, Rival
 
 FREE, SCALED = Nonnegative(), Simplex()
 SIMULATED = simulated_scene(rows=32, cols=32, bands=60)
@@ -410,3 +413,16 @@ def test_names_of_samples_and_features():
     assert Layout(wavelengths=np.array([400.0, 512.5])).feature_name(1) == "the band at 512.5 nm"
     kept = np.array([False, True, False, True])
     assert Layout().of_features(kept).feature_name(1) == "feature 3"
+
+
+def test_findings_name_the_start_and_the_codes():
+    done = SimpleNamespace(
+        history=SimpleNamespace(data_errors=np.array([[0.1, 0.9]])),
+        state=SimpleNamespace(over_codes=True),
+    )
+    (finding,) = unexplained(done)
+    assert "it fits H_1, but what is small in H_1" in str(finding)
+    rival = Rival(1, 0.001, np.eye(4)[:, ::2])
+    done = SimpleNamespace(alone=[Alone(0.1, np.eye(4)[:, 1::2], [rival])])
+    (finding,) = unstable(done, ["snpa", "k-means"])
+    assert "Start 2 of init, k-means, gave layer 1 other components" in str(finding)

@@ -129,10 +129,10 @@ def test_what_is_not_finite_is_refused_where_it_is(settings, value):
     with warnings.catch_warnings():
         warnings.simplefilter("error", RuntimeWarning)
         for attempt in (lambda: factorize(X, 2, **settings), lambda: fitted.encode(X)):
-            with pytest.raises(ValueError, match=r"1 entries .*, the first \w+ at row 0, column 7"):
+            with pytest.raises(ValueError, match=r"1 entry .*, the first \w+ at row 0, column 7"):
                 attempt()
         for attempt in (lambda: model.fit(X.T), lambda: model.fit(COUNTS.T).transform(X.T)):
-            with pytest.raises(ValueError, match=r"1 entries .*, the first \w+ at row 7, column 0"):
+            with pytest.raises(ValueError, match=r"1 entry .*, the first \w+ at row 7, column 0"):
                 attempt()
 
 

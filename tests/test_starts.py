@@ -84,7 +84,9 @@ def test_an_unknown_name_among_several_is_said():
     with pytest.raises(ValueError, match=r"'nosuch'.*'snpa'"):
         factorize(SCENE.X, 3, init=["snpa", "nosuch"])
     for init in (["snpa", None], [None, None], ["snpa", SCENE.X]):
-        with pytest.raises(ValueError, match=r"Unknown init 'list': expected one of 'default', 'snpa'.*pair"):
+        with pytest.raises(
+            ValueError, match=r"Unknown init 'list': expected one of 'default', 'snpa'.*pair"
+        ):
             factorize(SCENE.X, 3, init=init)
 
 
@@ -137,7 +139,7 @@ def test_a_recipe_falls_back_on_the_default_start_where_its_own_fail(recipe, X):
 @pytest.mark.filterwarnings("ignore:The first rank")
 @few
 def test_a_start_that_the_user_names_raises_with_what_each_one_says(X):
-    with pytest.raises(StartError, match="k-means needs|k-means found"):
+    with pytest.raises(StartError, match=r"k-means needs|k-means found"):
         factorize(X, 4, recipe="images", init="k-means")
     with pytest.raises(StartError, match=r"SNPA found only 3 vertices.* MV-Dual can find at most"):
         factorize(X, 4, recipe="scene", init=["snpa", "mv-dual"])
@@ -152,3 +154,9 @@ def test_the_default_is_left_out_where_another_start_works(constraint_W):
     np.testing.assert_array_equal(f.W[0], alone.W[0])
     named, default = (factorize(SCENE.X, [4, 2], init=i, **settings) for i in ("default", None))
     np.testing.assert_array_equal(named.W[0], default.W[0])
+
+
+@pytest.mark.parametrize("init", [[], ()])
+def test_an_empty_list_of_starts_gets_a_sentence(init):
+    with pytest.raises(ValueError, match=r"init is empty: name one .*\['snpa', 'k-means'\], or"):
+        factorize(SCENE.X, 3, init=init)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from deepmf._utils.messages import setting
+from deepmf._utils.messages import SettingError, setting
 from deepmf._utils.rng import generator
 from deepmf.core.parameters import check_integer
 from deepmf.data.containers import as_columns
@@ -357,7 +357,12 @@ def run(data: Matrix, layout: Layout, plan: Plan) -> Factorization:
 def _starts(init: object, problem: Problem) -> list[Start] | tuple[Any, Any]:
     """One start, several (a list of names and functions), or the user's own factors (Ws, Hs)."""
     signed = not problem.layers[0].constraint_W.nonnegative
-    if isinstance(init, list | tuple) and init:
+    if isinstance(init, list | tuple):
+        if not init:
+            raise SettingError(
+                f"{setting('init')} is empty: name one start or several, such as "
+                f"{setting(init=['snpa', 'k-means'])}, or leave it out for the default."
+            )
         if all(isinstance(start, str) or callable(start) for start in init):
             return [resolve_start(start, signed) for start in init]
         if len(init) == 2 and not any(M is None or isinstance(M, str) or callable(M) for M in init):

@@ -284,7 +284,12 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             name, _, part = key.partition("__")
             held = params.get(name, getattr(self, name, None))
             held = defaults.get(name) if held is None else held
-            if part and name in SETTINGS and not hasattr(held, "set_params"):
+            if part and name in self._get_param_names() and not hasattr(held, "set_params"):
+                if name not in SETTINGS:
+                    raise ValueError(
+                        f"Invalid parameter {part!r} for {name}, which has no parameters of its "
+                        f"own: set {name} itself."
+                    )
                 if held is None or isinstance(held, list | tuple):
                     raise ValueError(_no_part(name, part, held))
                 spec = held if isinstance(held, Mapping) else {"name": held}

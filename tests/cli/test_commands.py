@@ -699,3 +699,27 @@ def test_a_recipe_falls_back_on_the_default_start(tmp_path):
     said = refuse(*ways, "--init", "snpa", "-o", tmp_path / "a")
     assert "SNPA found only 3 vertices" in said
     assert "--init random" in said
+
+
+def test_compare_says_once_how_the_data_were_read(cube, tmp_path):
+    models = ("--model", "multilayer", "--model", "data-centric")
+    said = run("compare", cube, "--ranks", "3,2", *QUICK, *models, "-o", tmp_path / "c").stderr
+    assert said.count("is taken as the spectral one") == 1
+    assert said.count("multilayer: ") == said.count("data-centric: ")
+
+
+def test_info_shows_the_choice_of_a_scan(mixture, tmp_path):
+    run("scan", mixture, "--ranks", "1-3", "--splits", 2, "-q", "-o", tmp_path / "s")
+    said = run("info", tmp_path / "s").stdout
+    assert json.loads((tmp_path / "s/scan.json").read_text())["choice"]["sentence"][:40] in said
+    assert "agreement" in said
+
+
+def test_numbers_agree_with_their_nouns(cube, tmp_path):
+    ways = ("--max-iter", 1, "--tol", 0, "--no-report", "-o", tmp_path / "a")
+    assert "1 sweep in" in run("fit", cube, "--ranks", "3", *ways).output
+    assert "1 sweep, stopped" in run("info", tmp_path / "a").output
+    values = np.load(cube)
+    values[3, 4] = np.nan
+    np.save(cube, values)
+    assert "1 pixel, left out" in run("info", cube).output

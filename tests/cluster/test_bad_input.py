@@ -67,7 +67,7 @@ def test_new_data_are_checked_as_they_are_computed(client, X):
     A = X.T.copy()
     A[430, 5] = -1
     codes = model.transform(lazy(A, (100, 12)))
-    with pytest.raises(ValueError, match="1 negative entries"):
+    with pytest.raises(ValueError, match="1 negative entry"):
         codes.compute()
     A[430, 5] = np.nan
     with pytest.raises(ValueError, match="NaN"):

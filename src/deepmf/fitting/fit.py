@@ -25,8 +25,8 @@ from deepmf.fitting.history import History, Progress, not_finite
 from deepmf.fitting.interrupt import Interruption
 from deepmf.fitting.link import append_codes, append_linked, link_codes
 from deepmf.fitting.problem import Problem, check_against_data
-from deepmf.fitting.registry import DEFAULT_STARTS
 from deepmf.fitting.records import RECORDS, Alone, Moment, Place, Rival, Stage, Trial
+from deepmf.fitting.registry import DEFAULT_STARTS
 from deepmf.fitting.stop_warnings import warn_of
 from deepmf.fitting.sweep import Sweep
 from deepmf.init import Start, StartError

@@ -159,7 +159,7 @@ def resolve(kind: str, given: object, custom: Sequence[type[Parametrized]] = ())
 def name_of_start(start: object) -> str:
     """The name that users write for a start; of a function of theirs its own."""
     named = next((name for name, known in STARTS.items() if known is start), None)
-    return named or getattr(start, "__name__", type(start).__name__)
+    return named or str(getattr(start, "__name__", type(start).__name__))
 
 
 def resolve_start(given: object, signed: bool = False) -> Start:

@@ -17,7 +17,7 @@ from scipy import sparse
 
 from deepmf._factorize import factorize
 from deepmf._utils.compile_clock import clock
-from deepmf._utils.messages import Message, message_of, setting
+from deepmf._utils.messages import Message, counted, message_of, setting
 from deepmf.constraints import Fixed
 from deepmf.data.anndata_objects import FORMAT as ANNDATA
 from deepmf.data.dataset import Dataset, Truth
@@ -258,8 +258,8 @@ def unused(data: Dataset, truth: Mapping[int, Truth], ranks: Sequence[int]) -> l
     """Warning about true components that no layer is compared with."""
     used = [known.W for known in truth.values()]
     return [
-        f"No layer of {', '.join(map(str, ranks))} is compared with the truth of {len(names)} "
-        f"components: its number of components must be a layer's."
+        f"No layer of {', '.join(map(str, ranks))} is compared with the truth of "
+        f"{counted(len(names), 'component')}: its number of components must be a layer's."
         for W, names in zip(data.W, data.names)
         if not any(W is known for known in used)
     ]

@@ -43,8 +43,8 @@ def unexplained(done: Fit) -> Iterator[Finding]:
                 k + 1,
                 f"Layer {k + 1} leaves {left[k]:.3g} of the data's squares unexplained, layer {k} "
                 f"only {left[k - 1]:.3g}: it fits {before}_{k}, but what is small in {before}_{k} "
-                f"is not small in the data. Try {setting(model='data-centric')}, which fits the data by every "
-                f"layer.",
+                f"is not small in the data. Try {setting(model='data-centric')}, which fits the "
+                f"data by every layer.",
             )
 
 

@@ -82,7 +82,8 @@ def _samples_of_components(done: Fit, panels: Panels) -> Iterator[NDArray[np.int
         top = np.hstack([top, np.take_along_axis(block, here, axis=1)])
         index = np.hstack([index, start + here])
         last = np.argsort(top, axis=1)[:, -_FEW:]
-        top, index = (np.take_along_axis(M, last, axis=1) for M in (top, index))
+        top = np.take_along_axis(top, last, axis=1)
+        index = np.take_along_axis(index, last, axis=1)
     long = top * np.sum(s.W[0] ** 2, axis=0)[:, None] > _LONG * panels.norm2 / n
     large = long & (top > total[:, None] / (_FEW + 1))
     for k in range(rank):

@@ -177,3 +177,9 @@ def test_dask_is_not_imported_for_others():
         [sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, check=True
     )
     assert done.stdout.strip() == "set()"
+
+
+def test_counts_that_a_recipe_cannot_scale_are_said(client):
+    X = np.random.default_rng(0).poisson(0.7, (30, 12)).astype(float)
+    with pytest.warns(UserWarning, match=r"X .Array. looks like raw counts, .* scale='none'"):
+        factorize(da.from_array(X, chunks=(-1, 5)), 2, recipe="cells", max_iter=1, tol=0)

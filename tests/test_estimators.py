@@ -34,6 +34,7 @@ SHORT = {"max_iter": 5, "tol": 0, "random_state": 0}
 @parametrize_with_checks([DeepMF((3, 2), max_iter=50, tol=1e-3), DeepMF(2, model="multilayer")])
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.filterwarnings("ignore:The first rank")
+@pytest.mark.filterwarnings("ignore::deepmf.fitting.diagnostics.FindingsWarning")
 def test_scikit_learn_conformance(estimator, check):
     check(estimator)
 

@@ -348,7 +348,7 @@ def run(data: Matrix, layout: Layout, plan: Plan) -> Factorization:
             )
             to_file.bind(owner)
         done = fit(panels, problem, starts, control, plan.rng, to_file)
-        found = findings(done, problem, panels, layout, [*map(name_of_start, starts)])
+        found = findings(done, problem, panels, layout, [*map(name_of_start, starts)], control.tol)
         f = replace(_result(done, panels, problem, layout), findings=found)
     warn_of_findings(found)
     return f

@@ -7,7 +7,6 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from deepmf._utils.messages import counted
 from deepmf.core.parameters import Parametrized, check_number
 from deepmf.core.quadratic import Array
 from deepmf.core.terms import CodeTerm, Factor, H, Model, Term, W
@@ -98,7 +97,7 @@ def layer_weights(given: object, depth: int, what: str) -> Array:
     values = np.array(listed, dtype=float)
     if len(values) not in (1, depth - 1) and depth > 1:
         raise ValueError(
-            f"{what} has {counted(len(values), 'value')} for {counted(depth, 'layer')}; give one "
-            f"number, or {depth - 1} (one for each layer after the first)."
+            f"{what} has {len(values)} values for {depth} layers; give one number, "
+            f"or {depth - 1} (one for each layer after the first)."
         )
     return np.concatenate([[1.0], np.broadcast_to(values, depth - 1) if depth > 1 else []])

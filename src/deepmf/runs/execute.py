@@ -274,8 +274,8 @@ def resolved(config: Config, f: Factorization, arguments: dict[str, Any]) -> Con
     by, kept = f.layout.scaling, f.layout.kept
     config = replace(
         config,
-        scale=by.how if by else config.scale,
-        max_features=config.max_features if kept is None else int(kept.sum()),
+        scale=by.how if by else NONE,
+        max_features=ALL if kept is None else int(kept.sum()),
     )
     chosen = f.problem.spec()
     for name, values in chosen.items():

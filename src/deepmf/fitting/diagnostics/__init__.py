@@ -23,7 +23,12 @@ _WARNED = 3
 
 
 def findings(
-    done: Fit, problem: Problem, panels: Panels, layout: Layout, starts: Sequence[str]
+    done: Fit,
+    problem: Problem,
+    panels: Panels,
+    layout: Layout,
+    starts: Sequence[str],
+    tol: float,
 ) -> list[Finding]:
     """Describe what went wrong, the most important first; nothing is fitted again.
 
@@ -38,9 +43,11 @@ def findings(
         Names and geometry of the data.
     starts : sequence of str
         Names of the starts.
+    tol : float
+        The tolerance that was asked for; 0: a fixed number of sweeps.
     """
     found = [*scale(problem, panels)]
-    if done.stop_reason in ("tol", "max_iter"):
+    if not found and tol > 0 and done.stop_reason in ("tol", "max_iter"):  # counts have long tails
         found += outliers(done, panels, layout)
     if done.stop_reason == "tol":
         found += unexplained(done)

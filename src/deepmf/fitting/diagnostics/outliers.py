@@ -68,7 +68,7 @@ def _of_sample(j: int, components: list[int], panels: Panels, layout: Layout) ->
 
 
 def _samples_of_components(done: Fit, panels: Panels) -> Iterator[NDArray[np.intp]]:
-    """For each component of layer 1 the few samples that have most of it, if they are outliers."""
+    """Few samples that have most of a component of layer 1, component by component."""
     s, H = done.state, panels.codes.H
     n, rank = panels.shape[1], s.W[0].shape[1]
     matrix = adapted(H)
@@ -78,7 +78,8 @@ def _samples_of_components(done: Fit, panels: Panels) -> Iterator[NDArray[np.int
     for start in range(0, n, panels.width):
         block = as_numpy(H[s.rows(0), start : start + panels.width]).astype(np.float64) ** 2
         total += block.sum(axis=1)
-        here = np.argsort(block, axis=1)[:, -_FEW:]
+        few = min(_FEW, block.shape[1])
+        here = np.argpartition(block, -few, axis=1)[:, -few:]
         top = np.hstack([top, np.take_along_axis(block, here, axis=1)])
         index = np.hstack([index, start + here])
         last = np.argsort(top, axis=1)[:, -_FEW:]
@@ -94,7 +95,7 @@ def _samples_of_components(done: Fit, panels: Panels) -> Iterator[NDArray[np.int
 def _feature_with_all(done: Fit) -> int | None:
     """The feature with nearly all squares of what layer 1 explains, if there is one."""
     s = done.state
-    if len(s.W[0]) < _FEATURES or not isinstance(s.data.terms[0], Quadratic):
+    if len(s.W[0]) < _FEATURES or not s.data.terms or not isinstance(s.data.terms[0], Quadratic):
         return None
     B: Array = s.basis(0)
     squares = np.sum((B @ s.data.gram) * B, axis=1)

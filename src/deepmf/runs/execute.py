@@ -275,7 +275,7 @@ def resolved(config: Config, f: Factorization, arguments: dict[str, Any]) -> Con
     config = replace(
         config,
         scale=by.how if by else NONE,
-        max_features=ALL if kept is None else int(kept.sum()),
+        max_features=config.max_features if kept is None else int(kept.sum()),
     )
     chosen = f.problem.spec()
     for name, values in chosen.items():

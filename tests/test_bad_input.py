@@ -232,7 +232,7 @@ def test_a_class_in_place_of_an_instance(setting, given):
     ],
 )
 def test_wrong_number_of_settings(setting, one, count):
-    with refused(setting, f"{count} entries", "2 layers"):
+    with refused(setting, f"{count} entr{'y' if count == 1 else 'ies'}", "2 layers"):
         fit(**{setting: [one] * count})
 
 

@@ -6,7 +6,17 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from deepmf import L1, DataCentric, Factorization, Fixed, LayerCentric, Ridge, factorize
+from deepmf import (
+    L1,
+    DataCentric,
+    Factorization,
+    Fixed,
+    GroupedSparse,
+    LayerCentric,
+    OneParent,
+    Ridge,
+    factorize,
+)
 from deepmf.core.state import State
 from deepmf.core.terms import Factor
 from deepmf.data.on_disk import OnDisk
@@ -293,3 +303,30 @@ def test_deeper_layers_end_in_their_sets_and_below_where_they_began(sets, model,
         assert layer.constraint_H.violation(np.asarray(f.H[k])) < 1e-9
     assert f.stop_reason == "tol"
     assert f.history.objective[-1] < f.history.objective[0]
+
+
+@pytest.mark.filterwarnings("ignore:Layer 2 leaves")
+@pytest.mark.parametrize("augment", [None, 0])
+@pytest.mark.parametrize(
+    "sets",
+    [
+        {},
+        {"constraint_H": [None, "box", "box"]},
+        {"constraint_H": [None, "simplex", None]},
+        {"constraint_H": [None, OneParent(unit=True), OneParent()]},
+        {"constraint_H": [None, Fixed(np.full((1, 60), 0.4)), None]},
+        {"constraint_W": [None, "box", "capped-simplex"]},
+        {"constraint_W": [None, Fixed(np.full((5, 1), 0.4)), GroupedSparse(0.5)]},
+        {"constraint_W": [None, None, "box"], "constraint_H": [None, "box", None]},
+    ],
+    ids=repr,
+)
+def test_layers_fitted_one_by_one_are_in_their_sets(sets, augment):
+    settings = {"hierarchy": "codes", "model": "multilayer", "random_state": 0, "max_iter": 40}
+    f = factorize(X, RANKS, augment=augment, tol=0, **settings, **sets)
+    for k, layer in enumerate(f.problem.layers):
+        assert layer.constraint_W.violation(np.asarray(f.W[k])) < 1e-9
+        assert layer.constraint_H.violation(np.asarray(f.H[k])) < 1e-9
+    product = f.W[0] @ f.W[1] @ f.W[2] @ f.H[2]
+    error = np.sum((X - product) ** 2) / np.sum(X**2)
+    assert error == pytest.approx(f.history.data_errors[-1, 2], rel=1e-6)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from scipy import sparse
 from sklearn.datasets import load_digits
 
 from deepmf import (
@@ -22,14 +24,19 @@ from deepmf import (
     factorize,
 )
 from deepmf._utils.messages import Message
+from deepmf.data.dataset import Dataset
+from deepmf.data.layout import Layout
 from deepmf.datasets import simulated_scene
 from deepmf.fitting.diagnostics import Finding, FindingsWarning, warn_of_findings
 from deepmf.fitting.diagnostics.components import pairs_of_copies
-from deepmf.fitting.diagnostics.layers import _remedy
+from deepmf.fitting.diagnostics.layers import _remedy, unexplained
 from deepmf.fitting.diagnostics.scaling import logarithms, look_like_counts
+from deepmf.fitting.diagnostics.starts import unstable
 from deepmf.fitting.problem import build_problem
+from deepmf.fitting.records import Alone, Rival
 
 FREE, SCALED = Nonnegative(), Simplex()
+SIMULATED = simulated_scene(rows=32, cols=32, bands=60)
 
 
 @pytest.mark.parametrize(
@@ -316,3 +323,106 @@ def test_good_fits_of_real_data_have_no_findings(name, settings):
         W = np.asarray(f.basis(k))
         copy = W[:, 0] + 0.02 * np.linalg.norm(W[:, 0]) / np.linalg.norm(W[:, 1]) * W[:, 1]
         assert (0, W.shape[1]) in pairs_of_copies(np.column_stack([W, copy]))
+
+
+def spoiled(entry=0.0, factor=1.0):
+    """A scene with a pixel that is broken."""
+    X = SIMULATED.X.copy()
+    X[7, 5] += entry
+    X[:, 5] *= factor
+    return Dataset("scene", X, Layout(image_shape=(32, 32), order="F"))
+
+
+def of_outliers(data, **settings):
+    settings = {"recipe": "scene", "allow_negative": True, "random_state": 0, **settings}
+    f = factorize_quietly(data, [6, 3], **settings)
+    return [finding for finding in f.findings if finding.kind == "outlier"]
+
+
+@pytest.mark.parametrize("recipe", ["scene", None])
+def test_a_pixel_that_a_component_is_there_for(recipe):
+    assert of_outliers(spoiled(), recipe=recipe) == []
+    (entry,) = of_outliers(spoiled(entry=10), recipe=recipe)
+    assert "of layer 1 is there for the pixel in row 5, column 0 alone" in str(entry)
+    assert "whose entry of feature 7 is larger" in str(entry)
+    assert "weights='observed'" in str(entry)
+    (pixel,) = of_outliers(spoiled(factor=1e4), recipe=recipe)
+    assert "there for the pixel in row 5, column 0 alone, which is unlike" in str(pixel)
+    assert entry.layer is None
+
+
+@pytest.mark.parametrize("kind", [sparse.csc_array, np.asfortranarray])
+@pytest.mark.parametrize("hierarchy", ["components", "codes"])
+def test_an_outlier_among_samples_of_any_kind(kind, hierarchy):
+    X = np.maximum(spoiled(entry=10).X, 0)
+    (found,) = of_outliers(kind(X), hierarchy=hierarchy, panel_size=100)
+    assert "sample 5 alone" in str(found)
+
+
+def test_an_entry_that_is_left_out_is_no_outlier():
+    X = spoiled().X
+    X[7, 5] = np.nan
+    assert of_outliers(X, weights="observed") == []
+
+
+def test_a_feature_with_nearly_all_of_the_squares():
+    X = SIMULATED.X.copy()
+    X[7] *= 1e3
+    (found,) = of_outliers(X, recipe=None)
+    assert "Nearly all of the data's squares are in feature 7" in str(found)
+
+
+def test_a_component_of_few_samples_among_few_is_no_outlier():
+    rng = np.random.default_rng(0)
+    assert of_outliers(np.eye(12) + 0.01 * rng.random((12, 12)), recipe=None) == []
+
+
+@needs_data
+@pytest.mark.parametrize(
+    "name",
+    [
+        "digits (20,10)",
+        "Samson (3)",
+        "Jasper (6,4)",
+        "Urban 77x77 (6,4,2)",
+        "pbmc (15,5)",
+        "20 newsgroups (20,7)",
+        "tdt2 (60,30)",
+        "coil20 (60,20)",
+        "orl (80,40)",
+    ],
+)
+def test_real_data_have_no_outliers(name):
+    data = pytest.importorskip("benchmarks.answers.sets").SETS[name](0)
+    settings = {"recipe": data.recipe, "max_iter": 30, "random_state": 0}
+    f = factorize_quietly(data.X, data.ranks[0], **settings)
+    assert [finding for finding in f.findings if finding.kind == "outlier"] == []
+
+
+def test_names_of_samples_and_features():
+    valid = np.array([[True, False, True], [True, True, False]])
+    for order, place in (("C", "row 1, column 0"), ("F", "row 1, column 1")):
+        layout = Layout(image_shape=(2, 3), order=order, valid=valid)
+        assert layout.sample_name(2) == f"the pixel in {place}"
+        where = layout.image([0, 0, 1, 0])
+        assert place == "row {}, column {}".format(*np.argwhere(where == 1)[0])
+    assert Layout().sample_name(3) == "sample 3"
+    assert Layout(samples=np.array(["a", "b"])).sample_name(1) == "sample 'b'"
+    assert Layout().feature_name(3) == "feature 3"
+    assert Layout(features=np.array(["a", "b"])).feature_name(1) == "feature 'b'"
+    assert Layout(wavelengths=np.array([400.0, 512.5])).feature_name(1) == "the band at 512.5 nm"
+    kept = np.array([False, True, False, True])
+    assert Layout().of_features(kept).feature_name(1) == "feature 3"
+
+
+def test_findings_name_the_start_and_the_codes():
+    done = SimpleNamespace(
+        history=SimpleNamespace(data_errors=np.array([[0.1, 0.9]])),
+        state=SimpleNamespace(over_codes=True),
+    )
+    (finding,) = unexplained(done)
+    assert "it fits H_1, but what is small in H_1" in str(finding)
+    rival = Rival(1, 0.001, np.eye(4)[:, ::2])
+    done = SimpleNamespace(alone=[Alone(0.1, np.eye(4)[:, 1::2], [rival])])
+    (finding,) = unstable(done, ["snpa", "k-means"])
+    assert "Start 2 of init, k-means, gave layer 1 other components" in str(finding)

@@ -34,6 +34,7 @@ SHORT = {"max_iter": 5, "tol": 0, "random_state": 0}
 @parametrize_with_checks([DeepMF((3, 2), max_iter=50, tol=1e-3), DeepMF(2, model="multilayer")])
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.filterwarnings("ignore:The first rank")
+@pytest.mark.filterwarnings("ignore::deepmf.fitting.diagnostics.FindingsWarning")
 def test_scikit_learn_conformance(estimator, check):
     check(estimator)
 
@@ -456,3 +457,11 @@ def test_new_samples_below_zero_in_a_pipeline():
     assert clipped.transform(X - 0.01).shape == (30, 2)
     with pytest.raises(ValueError, match="constraint_W='none'"):
         DeepMF((4, 2)).fit(X - 1)
+
+
+@pytest.mark.parametrize("name", ["init", "callbacks", "hierarchy"])
+def test_a_part_of_what_has_no_parts_is_refused(name):
+    with pytest.raises(ValueError, match=f"Invalid parameter 'x' for {name}, .* set {name} itself"):
+        DeepMF().set_params(**{f"{name}__x": 1})
+    with pytest.raises(ValueError, match="Invalid parameter 'nosuch' for estimator DeepMF"):
+        DeepMF().set_params(nosuch__x=1)

@@ -697,3 +697,16 @@ def test_volumes_shrink_until_they_slow_down():
     objective = late.history.objective
     gap = objective[0] - objective[-1]
     assert soon.history.objective[-1] - objective[-1] < 0.5 * gap
+
+
+@pytest.mark.filterwarnings("ignore::deepmf.fitting.diagnostics.FindingsWarning")
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("ranks", [1, [2, 1]], ids=str)
+@pytest.mark.parametrize("recipe", [None, "scene", "cells", "images"])
+def test_a_fit_of_exact_data_stops_at_the_limit_of_their_digits(dtype, ranks, recipe):
+    rng = np.random.default_rng(0)
+    one, constant = rng.random((20, 1)), np.full((20, 50), 3.0)
+    for X in [constant, one @ rng.random((1, 30)), *([one] if ranks == 1 else [])]:
+        f = factorize(X.astype(dtype), ranks, recipe=recipe, random_state=0)
+        assert f.stop_reason == "tol"
+        assert f.n_iter < 300

@@ -201,6 +201,8 @@ def test_it_can_be_written_as_plain_data():
     [
         ({"constraint_W": Fixed(KNOWN[:5])}, r"values are 5 x 2, but must have 12 rows"),
         ({"constraint_W": Fixed(np.ones((12, 5)))}, r"components in columns, at most 4"),
+        ({"constraint_W": Fixed(np.ones((5, 4)))}, r"values are 5 x 4, but must have 12 rows"),
+        ({"constraint_H": Fixed(np.ones((4, 9)))}, r"values are 4 x 9, but must have 60 columns"),
         ({"constraint_H": Fixed(ROWS[:, :9])}, r"60 columns \(components in rows, at most 4\)"),
         ({"constraint_H": Fixed(ROWS / 100, Box(0, 1)), "solver": "mu"}, "multiplicative"),
         ({"constraint_W": "fixed"}, "needs parameters: values, constraint"),

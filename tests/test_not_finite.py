@@ -86,7 +86,7 @@ def test_a_solver_that_gives_nan(model):
 
 
 def test_updates_without_a_loss_end_with_a_warning():
-    with pytest.warns(ConvergenceWarning, match=r"diverged after 1 sweeps.*Trigeorgis\(\)"):
+    with pytest.warns(ConvergenceWarning, match=r"diverged after 1 sweep.*Trigeorgis\(\)"):
         f = factorize(
             X, [4, 2], model=Trigeorgis(), solver=SpoiledSolver(), max_iter=5, tol=0, augment=0
         )

@@ -87,7 +87,7 @@ def test_bad_entries_are_named_across_blocks(tmp_path, monkeypatch):
         check_sign(S)
     bad[5, 300] = np.nan
     np.save(tmp_path / "y.npy", bad)
-    with pytest.raises(ValueError, match=r"1 entries that are NaN.*row 5, column 300"):
+    with pytest.raises(ValueError, match=r"1 entry that is NaN.*row 5, column 300"):
         as_matrix(np.load(tmp_path / "y.npy", mmap_mode="r"))
 
 

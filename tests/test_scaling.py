@@ -9,6 +9,7 @@ from sklearn.feature_extraction.text import TfidfTransformer
 from sklearn.preprocessing import normalize
 
 from deepmf import DeepMF, factorize
+from deepmf.data.on_disk import OnDisk
 from deepmf.data.scaling import scaled
 
 COUNTS = np.random.default_rng(0).poisson(0.7, (30, 12)).astype(float)
@@ -129,10 +130,10 @@ def test_what_is_not_finite_is_refused_where_it_is(settings, value):
     with warnings.catch_warnings():
         warnings.simplefilter("error", RuntimeWarning)
         for attempt in (lambda: factorize(X, 2, **settings), lambda: fitted.encode(X)):
-            with pytest.raises(ValueError, match=r"1 entries .*, the first \w+ at row 0, column 7"):
+            with pytest.raises(ValueError, match=r"1 entry .*, the first \w+ at row 0, column 7"):
                 attempt()
         for attempt in (lambda: model.fit(X.T), lambda: model.fit(COUNTS.T).transform(X.T)):
-            with pytest.raises(ValueError, match=r"1 entries .*, the first \w+ at row 7, column 0"):
+            with pytest.raises(ValueError, match=r"1 entry .*, the first \w+ at row 7, column 0"):
                 attempt()
 
 
@@ -148,3 +149,34 @@ def test_new_samples_of_other_words():
 def test_a_scaling_of_another_type(scale):
     with pytest.raises(ValueError, match=r"scale must be one of tfidf.*, got"):
         factorize(COUNTS, 2, scale=scale)
+
+
+def tensor(X):
+    return pytest.importorskip("torch").from_numpy(X)
+
+
+def on_disk(X):
+    return OnDisk(X)
+
+
+@pytest.mark.parametrize("kind", [tensor, on_disk])
+@pytest.mark.parametrize(("recipe", "way"), [("topics", "sublinear-tfidf"), ("cells", "log")])
+def test_counts_that_a_recipe_cannot_scale_are_said(kind, recipe, way):
+    fit = {"recipe": recipe, "max_iter": 1, "tol": 0, "random_state": 0}
+    says = rf"X \(\w+\) looks like raw counts, .* as scale='{way}' would.* scale='none'"
+    with pytest.warns(UserWarning, match=says) as caught:
+        factorize(kind(COUNTS), 2, **fit)
+    assert len([w for w in caught if "looks like raw counts, but" in str(w.message)]) == 1
+    if kind is tensor:
+        with pytest.warns(UserWarning, match=says):
+            DeepMF(2, **fit).fit(kind(np.ascontiguousarray(COUNTS.T)))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        factorize(kind(COUNTS), 2, scale="none", **fit)
+        factorize(kind(COUNTS / 3), 2, **fit)
+
+
+def test_a_sparse_tensor_of_counts_is_refused_as_ever():
+    torch = pytest.importorskip("torch")
+    with pytest.raises(TypeError, match="sparse"):
+        factorize(torch.from_numpy(COUNTS).to_sparse(), 2, recipe="cells")

@@ -84,7 +84,9 @@ def test_an_unknown_name_among_several_is_said():
     with pytest.raises(ValueError, match=r"'nosuch'.*'snpa'"):
         factorize(SCENE.X, 3, init=["snpa", "nosuch"])
     for init in (["snpa", None], [None, None], ["snpa", SCENE.X]):
-        with pytest.raises(ValueError, match=r"Unknown init 'list': expected one of 'snpa'.*pair"):
+        with pytest.raises(
+            ValueError, match=r"Unknown init 'list': expected one of 'default', 'snpa'.*pair"
+        ):
             factorize(SCENE.X, 3, init=init)
 
 
@@ -115,3 +117,46 @@ def test_components_are_merged_only_into_fewer():
     with pytest.warns(UserWarning, match="increase"):
         f = factorize(SCENE.X, [3, 5], init=["nndsvd", "merged"], **SETTINGS)
     assert f.starts == [0, 0]
+
+
+RECIPES = pytest.mark.parametrize("recipe", ["scene", "topics", "cells", "images"])
+FEW = {
+    "few samples": np.random.default_rng(1).random((20, 3)),
+    "few distinct samples": np.repeat(np.random.default_rng(1).random((20, 3)), 5, axis=1),
+}
+few = pytest.mark.parametrize("X", FEW.values(), ids=FEW)
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@few
+@RECIPES
+def test_a_recipe_falls_back_on_the_default_start_where_its_own_fail(recipe, X):
+    f = factorize(X, [4, 2], recipe=recipe, random_state=0)
+    assert f.starts[0] == (3 if recipe == "scene" else 1)
+    assert f.history.data_errors[-1, 0] < 0.1
+
+
+@pytest.mark.filterwarnings("ignore:The first rank")
+@few
+def test_a_start_that_the_user_names_raises_with_what_each_one_says(X):
+    with pytest.raises(StartError, match=r"k-means needs|k-means found"):
+        factorize(X, 4, recipe="images", init="k-means")
+    with pytest.raises(StartError, match=r"SNPA found only 3 vertices.* MV-Dual can find at most"):
+        factorize(X, 4, recipe="scene", init=["snpa", "mv-dual"])
+
+
+@pytest.mark.parametrize("constraint_W", [None, "none"])
+def test_the_default_is_left_out_where_another_start_works(constraint_W):
+    settings = {**SETTINGS, "model": "data-centric", "constraint_W": constraint_W}
+    f = factorize(SCENE.X, [4, 2], init=["snpa", "default"], **settings)
+    alone = factorize(SCENE.X, [4, 2], init="snpa", **settings)
+    assert f.starts == [0, 0]
+    np.testing.assert_array_equal(f.W[0], alone.W[0])
+    named, default = (factorize(SCENE.X, [4, 2], init=i, **settings) for i in ("default", None))
+    np.testing.assert_array_equal(named.W[0], default.W[0])
+
+
+@pytest.mark.parametrize("init", [[], ()])
+def test_an_empty_list_of_starts_gets_a_sentence(init):
+    with pytest.raises(ValueError, match=r"init is empty: name one .*\['snpa', 'k-means'\], or"):
+        factorize(SCENE.X, 3, init=init)

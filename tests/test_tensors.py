@@ -339,7 +339,7 @@ BAD = {
     "cube": (T[None], ValueError, r"2-D.*\(1, 6, 23\)"),
     "a number": (T[0, 0], ValueError, "2-D"),
     "nothing": (T[:, :0], ValueError, r"empty: its shape is \(6, 0\)"),
-    "nan": (spoilt((2, 5), np.nan), ValueError, r"1 entries that are NaN.*row 2, column 5"),
+    "nan": (spoilt((2, 5), np.nan), ValueError, r"1 entry that is NaN.*row 2, column 5"),
     "infinite": (spoilt((3, 1), np.inf), ValueError, r"inf at row 3, column 1"),
     "negative": (spoilt((4, 2), -1), ValueError, r"row 4, column 2; .*X\.clip\(0\)"),
     "zeros": (T * 0, ValueError, "all zeros"),

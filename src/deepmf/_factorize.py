@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from deepmf._utils.messages import setting
+from deepmf._utils.messages import SettingError, setting
 from deepmf._utils.rng import generator
 from deepmf.core.parameters import check_integer
 from deepmf.data.containers import as_columns
@@ -34,7 +34,7 @@ from deepmf.fitting.fingerprint import fingerprint
 from deepmf.fitting.fit import Fit, fit
 from deepmf.fitting.problem import Problem, beta_of, build_problem, check_ranks
 from deepmf.fitting.recipes import preparation_of, recipe_of, with_recipe
-from deepmf.fitting.registry import resolve_start
+from deepmf.fitting.registry import name_of_start, resolve_start
 from deepmf.init import Start
 
 
@@ -159,7 +159,7 @@ def factorize(
         a seed of its own; ``"snpa"`` where there are fewer clusters than components; ``"random"``
         where W may be negative, or entries are missing or weighted. A list such as
         ``["snpa", "k-means"]`` fits each layer alone from each, and keeps the fit with the lowest
-        objective.
+        objective; ``"default"`` in it is used only where all others fail.
     augment : int, optional
         Sweeps of each layer alone before the next is started from its components; 0: all layers
         are started first and then swept together, as in the paper. ``None`` (default): each layer
@@ -367,7 +367,7 @@ def run(data: Matrix, layout: Layout, plan: Plan) -> Factorization:
             )
             to_file.bind(owner)
         done = fit(panels, problem, starts, control, plan.rng, to_file)
-        found = findings(done, problem, panels)
+        found = findings(done, problem, panels, layout, [*map(name_of_start, starts)], control.tol)
         f = replace(_result(done, panels, problem, layout), findings=found)
     warn_of_findings(found)
     return f
@@ -376,7 +376,12 @@ def run(data: Matrix, layout: Layout, plan: Plan) -> Factorization:
 def _starts(init: object, problem: Problem) -> list[Start] | tuple[Any, Any]:
     """One start, several (a list of names and functions), or the user's own factors (Ws, Hs)."""
     signed = not problem.layers[0].constraint_W.nonnegative
-    if isinstance(init, list | tuple) and init:
+    if isinstance(init, list | tuple):
+        if not init:
+            raise SettingError(
+                f"{setting('init')} is empty: name one start or several, such as "
+                f"{setting(init=['snpa', 'k-means'])}, or leave it out for the default."
+            )
         if all(isinstance(start, str) or callable(start) for start in init):
             return [resolve_start(start, signed) for start in init]
         if len(init) == 2 and not any(M is None or isinstance(M, str) or callable(M) for M in init):

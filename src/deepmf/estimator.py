@@ -139,7 +139,7 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         a seed of its own; ``"snpa"`` where there are fewer clusters than components; ``"random"``
         where W may be negative, or entries are missing or weighted. A list such as
         ``["snpa", "k-means"]`` fits each layer alone from each, and keeps the fit with the lowest
-        objective.
+        objective; ``"default"`` in it is used only where all others fail.
     augment : int, optional
         Sweeps of each layer alone before the next is started from its components; 0: all layers
         are started first and then swept together, as in the paper. ``None`` (default): each layer
@@ -293,7 +293,12 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             name, _, part = key.partition("__")
             held = params.get(name, getattr(self, name, None))
             held = defaults.get(name) if held is None else held
-            if part and name in SETTINGS and not hasattr(held, "set_params"):
+            if part and name in self._get_param_names() and not hasattr(held, "set_params"):
+                if name not in SETTINGS:
+                    raise ValueError(
+                        f"Invalid parameter {part!r} for {name}, which has no parameters of its "
+                        f"own: set {name} itself."
+                    )
                 if held is None or isinstance(held, list | tuple):
                     raise ValueError(_no_part(name, part, held))
                 spec = held if isinstance(held, Mapping) else {"name": held}

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from deepmf._utils.atomic_files import UNREADABLE, write_whole
+from deepmf._utils.messages import counted
 from deepmf._utils.safe_archives import load_npz
 from deepmf._utils.threads import single_blas
 from deepmf.core.datafit import SQUARED, Datafit
@@ -587,7 +588,7 @@ class Factorization:
             [
                 f"{model} factorization, ranks {self.ranks}",
                 *([f"data: {prepared}"] if prepared else []),
-                f"{self.n_iter} sweeps, stopped by {self.stop_reason}",
+                f"{counted(self.n_iter, 'sweep')}, stopped by {self.stop_reason}",
                 measure or "relative squared data errors:",
                 *(f"  layer {layer}: {error:.3g}" for layer, error in errors),
             ]

@@ -21,7 +21,7 @@ from scipy.io import mmwrite
 from typer.testing import CliRunner
 
 import deepmf.io
-from deepmf import Factorization
+from deepmf import Factorization, Fixed, factorize
 from deepmf.cli.app import app
 from deepmf.cli.console import error_messages
 from deepmf.data.dataset import Dataset
@@ -651,3 +651,75 @@ def test_scan_refuses_ranks_in_a_sentence(mixture, tmp_path, ranks, sentence):
     said = refuse("scan", mixture, "--rows", "features", "--ranks", ranks, "-q", "-o", out)
     assert sentence in said
     assert not out.exists()
+
+
+@pytest.mark.parametrize("recipe", ["scene", "cells", "none"])
+def test_a_run_from_its_own_settings_has_the_recipe_they_came_from(cube, tmp_path, recipe):
+    out, again = tmp_path / "a", tmp_path / "b"
+    ways = ("--ranks", "4,2", "--max-iter", 3, "--no-report", "--recipe", recipe)
+    run("fit", cube, *ways, "-o", out)
+    said = run("fit", "--config", out / "config.toml", "--no-report", "-o", again).output
+    assert ("No recipe" if recipe == "none" else f"Recipe {recipe}") in said
+    f, g = (Factorization.load(folder / "factors.npz") for folder in (out, again))
+    assert f.problem.spec() == g.problem.spec()
+    np.testing.assert_array_equal(f.W[0], g.W[0])
+    facts = [json.loads((folder / "summary.json").read_text())["facts"] for folder in (out, again)]
+    assert facts[0].get("recipe") == facts[1].get("recipe")
+
+
+def test_a_penalty_that_was_turned_off_stays_off_from_its_own_settings(cube, tmp_path):
+    out, again = tmp_path / "a", tmp_path / "b"
+    ways = ("--ranks", "4,2", "--max-iter", 3, "--no-report", "--regularizer-W", "none")
+    run("fit", cube, *ways, "-o", out)
+    run("fit", "--config", out / "config.toml", "--no-report", "-o", again)
+    for folder in (out, again):
+        f = Factorization.load(folder / "factors.npz")
+        assert [layer.regularizer_W for layer in f.problem.layers] == [None, None]
+
+
+def test_a_recipe_has_no_penalty_where_components_are_held(cube, tmp_path):
+    known = SCENE.W[0][:, [4, 1]]
+    np.savez(tmp_path / "known.npz", M=known)
+    ways = ("--ranks", "6,2", *QUICK, "--fix-W", tmp_path / "known.npz", "--no-report")
+    run("fit", cube, *ways, "-o", tmp_path / "a")
+    f = Factorization.load(tmp_path / "a" / "factors.npz")
+    X = np.load(cube).reshape(-1, 24).T
+    settings = {"recipe": "scene", "max_iter": 2, "tol": 0, "random_state": 0}
+    g = factorize(X, [6, 2], constraint_W=[Fixed(known), None], **settings)
+    for result in (f, g):
+        assert [layer.regularizer_W for layer in result.problem.layers] == [None, None]
+
+
+def test_a_recipe_falls_back_on_the_default_start(tmp_path):
+    few = np.repeat(np.random.default_rng(0).random((24, 3)), 20, axis=1)
+    np.save(tmp_path / "few.npy", few.T.reshape(6, 10, 24))
+    ways = ("fit", tmp_path / "few.npy", "--ranks", "5,2", *QUICK, "--no-report", "--overwrite")
+    run(*ways, "-o", tmp_path / "a")
+    run("fit", "--config", tmp_path / "a/config.toml", "--no-report", "-o", tmp_path / "b")
+    said = refuse(*ways, "--init", "snpa", "-o", tmp_path / "a")
+    assert "SNPA found only 3 vertices" in said
+    assert "--init random" in said
+
+
+def test_compare_says_once_how_the_data_were_read(cube, tmp_path):
+    models = ("--model", "multilayer", "--model", "data-centric")
+    said = run("compare", cube, "--ranks", "3,2", *QUICK, *models, "-o", tmp_path / "c").stderr
+    assert said.count("is taken as the spectral one") == 1
+    assert said.count("multilayer: ") == said.count("data-centric: ")
+
+
+def test_info_shows_the_choice_of_a_scan(mixture, tmp_path):
+    run("scan", mixture, "--ranks", "1-3", "--splits", 2, "-q", "-o", tmp_path / "s")
+    said = run("info", tmp_path / "s").stdout
+    assert json.loads((tmp_path / "s/scan.json").read_text())["choice"]["sentence"][:40] in said
+    assert "agreement" in said
+
+
+def test_numbers_agree_with_their_nouns(cube, tmp_path):
+    ways = ("--max-iter", 1, "--tol", 0, "--no-report", "-o", tmp_path / "a")
+    assert "1 sweep in" in run("fit", cube, "--ranks", "3", *ways).output
+    assert "1 sweep, stopped" in run("info", tmp_path / "a").output
+    values = np.load(cube)
+    values[3, 4] = np.nan
+    np.save(cube, values)
+    assert "1 pixel, left out" in run("info", cube).output

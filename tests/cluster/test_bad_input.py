@@ -67,7 +67,7 @@ def test_new_data_are_checked_as_they_are_computed(client, X):
     A = X.T.copy()
     A[430, 5] = -1
     codes = model.transform(lazy(A, (100, 12)))
-    with pytest.raises(ValueError, match="1 negative entries"):
+    with pytest.raises(ValueError, match="1 negative entry"):
         codes.compute()
     A[430, 5] = np.nan
     with pytest.raises(ValueError, match="NaN"):
@@ -177,3 +177,9 @@ def test_dask_is_not_imported_for_others():
         [sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, check=True
     )
     assert done.stdout.strip() == "set()"
+
+
+def test_counts_that_a_recipe_cannot_scale_are_said(client):
+    X = np.random.default_rng(0).poisson(0.7, (30, 12)).astype(float)
+    with pytest.warns(UserWarning, match=r"X .Array. looks like raw counts, .* scale='none'"):
+        factorize(da.from_array(X, chunks=(-1, 5)), 2, recipe="cells", max_iter=1, tol=0)

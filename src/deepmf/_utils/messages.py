@@ -33,6 +33,11 @@ def in_python(text: str) -> str:
     return f"\x02\x1f{text}\x03"
 
 
+def counted(number: int, one: str, many: str = "") -> str:
+    """``1 sample``, ``2 samples``; ``many`` is the plural where an s does not make it."""
+    return f"{number} {one if number == 1 else many or one + 's'}"
+
+
 class Message(str):
     """Text with its settings in the words of Python.
 

@@ -76,9 +76,12 @@ def compare(
             columns, rows = write_comparison(folder, entries, "setting")
         if quiet:
             return
+        for text in (said := _said_of_all(entries)):
+            note(text)
         for entry in entries:
             for text in entry.run.notes:
-                note(f"{entry.label}: {text}")
+                if text not in said:
+                    note(f"{entry.label}: {text}")
         shown = [c for c in columns if not c.startswith(("layer error", "sparsity"))]
         table(shown, [[row[columns.index(c)] for c in shown] for row in rows])
         say(f"Results are in {out}; open {out / 'report.html'}.")
@@ -106,6 +109,12 @@ def write_comparison(
     runs, labels = ([getattr(entry, name) for entry in entries] for name in ("run", "label"))
     write_report(folder / "report.html", runs, title, ranking, labels)
     return ranking
+
+
+def _said_of_all(entries: Sequence[Entry]) -> list[str]:
+    """Notes that all runs share, such as those on how the data were read."""
+    first, *others = entries
+    return [t for t in first.run.notes if others and all(t in e.run.notes for e in others)]
 
 
 def _label(file: Path) -> str:

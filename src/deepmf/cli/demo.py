@@ -7,6 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from deepmf._utils.messages import counted
 from deepmf.cli.compare import write_comparison
 from deepmf.cli.console import error_messages, say
 from deepmf.cli.options import Out, Overwrite
@@ -40,7 +41,7 @@ def demo(out: Out = Path("demo"), overwrite: Overwrite = False) -> None:
 
         def line_by_line(runs: Iterable[Run], total: int) -> Iterator[Run]:
             for label, run in zip(DEEP, runs):
-                say(f"  {label}: {run.f.n_iter} sweeps in {run.facts['seconds']} s")
+                say(f"  {label}: {counted(run.f.n_iter, 'sweep')} in {run.facts['seconds']} s")
                 yield run
 
         check_free(out, overwrite)

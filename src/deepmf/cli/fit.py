@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from deepmf._utils.messages import counted
 from deepmf.cli import end
 from deepmf.cli.console import error_messages, note, printable, say, show_layers, sweep_bar
 from deepmf.cli.options import (
@@ -113,20 +114,20 @@ def fit(
             save_run(folder, run)
             if report:
                 write_report(folder / "report.html", [run])
-        reason = run.f.stop_reason
+        reason, sweeps = run.f.stop_reason, counted(run.f.n_iter, "sweep")
         asked = bool(checkpoint or settings.checkpoint)
         goes_on = reason == "interrupted" or (asked and reason == "max_time")
         if file is not None and not goes_on:
             file.remove()
         if reason == "interrupted":
             way = f"; the same command with --overwrite resumes from {file.path}" if file else ""
-            note(f"interrupted after {run.f.n_iter} sweeps; results so far are in {out}{way}.")
+            note(f"interrupted after {sweeps}; results so far are in {out}{way}.")
             raise typer.Exit(128 + (came or [signal.SIGINT])[0])
         if quiet:
             return
         for text in run.notes:
             note(text)
-        say(f"{run.f.n_iter} sweeps in {run.facts['seconds']} s, stopped by {run.f.stop_reason}.")
+        say(f"{sweeps} in {run.facts['seconds']} s, stopped by {reason}.")
         show_layers(run)
         say(f"Results are in {out}" + (f"; open {out / 'report.html'}." if report else "."))
 

@@ -9,6 +9,7 @@ import numpy as np
 import typer
 from scipy import sparse
 
+from deepmf._utils.messages import counted
 from deepmf.cli.console import error_messages, printable, say, show_layers, table
 from deepmf.cli.options import READING_OPTIONS, reading_of, takes
 from deepmf.cli.wording import as_options
@@ -21,9 +22,11 @@ from deepmf.io.crs import place_of
 @takes(READING_OPTIONS)
 def info(
     given: dict[str, Any],
-    path: Annotated[str, typer.Argument(help="A data file, dataset:NAME, or a run's folder.")],
+    path: Annotated[
+        str, typer.Argument(help="A data file, dataset:NAME, or the folder of a run or a scan.")
+    ],
 ) -> None:
-    """Describe a file and how deepmf would read it, or the outcome of a run."""
+    """Describe a file and how deepmf would read it, or the outcome of a run or a scan."""
     with error_messages():
         from deepmf.io import format_of, read, variables
         from deepmf.runs.config import Config
@@ -31,6 +34,10 @@ def info(
 
         if (Path(path) / "factors.npz").is_file():
             _show_run(Path(path))
+            return
+        if (Path(path) / "scan.json").is_file():
+            for line in (Path(path) / "summary.md").read_text(encoding="utf-8").splitlines():
+                say(printable(line))
             return
         if path.startswith("dataset:"):
             _show_data(
@@ -71,7 +78,7 @@ def _show_data(data: Dataset, kind: str) -> None:
         what = f"a scene of {shape} pixels" if layout.kind == "scene" else f"{shape} pixels each"
         rows.append(["pictures", what])
     if layout.valid is not None:
-        rows.append(["no data", f"{layout.valid.size - n} pixels, left out"])
+        rows.append(["no data", f"{counted(layout.valid.size - n, 'pixel')}, left out"])
     rows += [[name, said] for name, said in place_of(layout).items()]
     if layout.wavelengths is not None:
         w = layout.wavelengths
@@ -85,7 +92,7 @@ def _show_data(data: Dataset, kind: str) -> None:
             first = ", ".join(names[:4].tolist())
             rows.append([part, first + (", ..." if len(names) > 4 else "")])
     for names in data.names:
-        rows.append(["truth", f"{len(names)} components: {', '.join(names)}"])
+        rows.append(["truth", f"{counted(len(names), 'component')}: {', '.join(names)}"])
     table(["", ""], rows)
     for text in data.notes:
         say(f"Note: {printable(as_options(text))}")

@@ -93,3 +93,7 @@ class Constraint(Parametrized):
     def objection(self, shape: tuple[int, int]) -> str | None:
         """Why no matrix of this shape can carry the constraint, or ``None``."""
         return None
+
+    def objection_on(self, kind: Literal["H", "W"], shape: tuple[int, int]) -> str | None:
+        """Why no factor of this kind and shape can carry the constraint, or ``None``."""
+        return self.objection(shape)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
+from deepmf._utils.messages import counted
 from deepmf.constraints.base import Constraint
 from deepmf.constraints.entries import Nonnegative
 from deepmf.core.arrays import dense_matrix
@@ -45,11 +46,11 @@ class Fixed(Constraint):
 
     def __init__(self, values: Any, constraint: Constraint | None = None) -> None:
         self.values = dense_matrix(values, "Fixed's values").astype(np.float64, copy=False)
-        unknown = np.count_nonzero(~np.isfinite(self.values))
+        unknown = int(np.count_nonzero(~np.isfinite(self.values)))
         if unknown:
+            bad = counted(unknown, "entry that is", "entries that are")
             raise ValueError(
-                f"Fixed's values has {unknown} entries that are NaN or infinite; give components "
-                f"that are known in full."
+                f"Fixed's values has {bad} NaN or infinite; give components that are known in full."
             )
         self.constraint = Nonnegative() if constraint is None else constraint
         if not isinstance(self.constraint, Constraint) or isinstance(self.constraint, Fixed):
@@ -114,6 +115,17 @@ class Fixed(Constraint):
         cosines = _unit_columns(self.values).T @ _unit_columns(M)
         _, dropped = linear_sum_assignment(np.arccos(np.clip(cosines, -1, 1)))
         return np.column_stack([self.values, np.delete(M, dropped, axis=1)])
+
+    def objection_on(self, kind: Literal["H", "W"], shape: tuple[int, int]) -> str | None:
+        """Components that are rows on W or columns on H, and all that `objection` says."""
+        rows, columns = self.values.shape
+        if kind == "W" and (rows != shape[0] or columns > shape[1]):
+            wanted = f"{shape[0]} rows (components in columns, at most {shape[1]})"
+        elif kind == "H" and (columns != shape[1] or rows > shape[0]):
+            wanted = f"{shape[1]} columns (components in rows, at most {shape[0]})"
+        else:
+            return self.objection(shape)
+        return f"its values are {rows} x {columns}, but must have {wanted}"
 
     def objection(self, shape: tuple[int, int]) -> str | None:
         """Values of another size, or rows under a set that ties the entries of a column."""

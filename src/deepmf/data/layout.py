@@ -200,6 +200,23 @@ class Layout:
             return None
         return self.features.tolist() if len(self.features) <= _FEW_BANDS else None
 
+    def sample_name(self, j: int) -> str:
+        """A sample in words: the pixel of a scene by its row and column, counted from 0."""
+        if self.kind == "scene" and self.image_shape is not None:
+            mask = np.ones(self.image_shape, dtype=bool) if self.valid is None else self.valid
+            place = np.flatnonzero(mask.ravel(order=self.order))[j]
+            row, column = np.unravel_index(place, self.image_shape, order=self.order)
+            return f"the pixel in row {row}, column {column}"
+        return f"sample {j}" if self.samples is None else f"sample {str(self.samples[j])!r}"
+
+    def feature_name(self, i: int) -> str:
+        """A feature in words: by its name, its wavelength, or its number from 0."""
+        if self.features is not None:
+            return f"feature {str(self.features[i])!r}"
+        if self.wavelengths is not None:
+            return f"the band at {self.wavelengths[i]:.6g} nm"
+        return f"feature {i if self.kept is None else np.flatnonzero(self.kept)[i]}"
+
     def feature_numbers(self, m: int) -> NDArray[np.int64]:
         """Numbers, from 0, of X's m features among all that were given."""
         return np.arange(m) if self.kept is None else np.flatnonzero(self.kept)

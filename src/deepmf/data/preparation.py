@@ -10,14 +10,18 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from deepmf._utils.messages import SettingError, setting
+from deepmf._utils.warnings import warn
 from deepmf.core.arrays import real_matrix
 from deepmf.data.containers import kind_of
 from deepmf.data.features import ALL, check_max_features, most_variable, rows_of
 from deepmf.data.layout import Layout
-from deepmf.data.matrix import as_numpy
+from deepmf.data.matrix import Matrix, as_numpy
 from deepmf.data.on_disk import OnDisk, as_on_disk
 from deepmf.data.scaling import are_counts, check_scaling, measured, scaled
-from deepmf.data.validation import as_matrix
+from deepmf.data.validation import adapt, as_matrix
+
+_LOOKED_AT = 32
+"""Columns that show whether data that are not in memory are counts."""
 
 
 @dataclass(frozen=True)
@@ -91,9 +95,17 @@ class Preparation:
     def _settings(self, X: Any) -> tuple[str | None, int | None]:
         """The scaling of X and the number of features to keep."""
         how, count = self.scale, self.max_features
-        if how is None and self.scale_of_counts is not None and are_counts(X):
-            how = self.scale_of_counts
-            count = self.features_of_counts if count is None else count
+        if how is None and self.scale_of_counts is not None:
+            if are_counts(X):
+                how = self.scale_of_counts
+                count = self.features_of_counts if count is None else count
+            elif not _in_memory(X) and are_counts(_first_columns(X)):
+                warn(
+                    f"X ({type(X).__name__}) looks like raw counts, but a recipe scales these "
+                    f"only in arrays and sparse matrices in memory: scale X first as "
+                    f"{setting(scale=self.scale_of_counts)} would, convert it to a NumPy array or "
+                    f"a SciPy sparse matrix, or fit it as it is with {setting(scale='none')}."
+                )
         return (None if how == "none" else how), (None if isinstance(count, str) else count)
 
 
@@ -177,12 +189,25 @@ def _as_array(X: Any) -> Any:
     return X.to_numpy() if kind_of(X) == "pandas" else X
 
 
+def _in_memory(X: Any) -> bool:
+    """Whether X is an array or a sparse matrix in memory."""
+    X = as_on_disk(X)
+    return sparse.issparse(X) or isinstance(X, np.ndarray)
+
+
+def _first_columns(X: Any) -> Any:
+    """Some columns of what is not in memory; X itself where it is a `Matrix` of the user's."""
+    adapt(X)  # what cannot be fitted is refused
+    X = as_on_disk(X)
+    own = isinstance(X, Matrix) and not isinstance(X, OnDisk)
+    return X if own else as_numpy(X[:, :_LOOKED_AT])
+
+
 def _check_in_memory(X: Any, count: int) -> None:
     """Refuse to choose features of what is neither an array nor a sparse matrix in memory."""
-    stored = as_on_disk(X)
-    if sparse.issparse(stored) or isinstance(stored, np.ndarray):
+    if _in_memory(X):
         return
-    what = "data on disk" if isinstance(stored, OnDisk) else f"a {type(X).__name__}"
+    what = "data on disk" if isinstance(as_on_disk(X), OnDisk) else f"a {type(X).__name__}"
     raise SettingError(
         f"{setting(max_features=count)} is for arrays and sparse matrices in memory, got {what}; "
         f"choose the features first, or convert the data."

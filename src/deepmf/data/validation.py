@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from deepmf._utils.messages import SettingError, in_python, setting
+from deepmf._utils.messages import SettingError, counted, in_python, setting
 from deepmf.core.arrays import dense_matrix, real_matrix
 from deepmf.data.in_memory import Dense, Sparse
 from deepmf.data.matrix import Matrix, adapted, as_numpy, working_dtype
@@ -126,9 +126,10 @@ def refuse_not_finite(A: Matrix, name: str) -> None:
         way = ", or leave them out of the fit: give them weight 0"
     elif A.weightable:
         way = f", or leave them out of the fit: {setting(weights='observed')} takes NaN for missing"
+    bad = counted(found.number, "entry that is", "entries that are")
     raise SettingError(
-        f"{name} has {found.number} entries that are NaN or infinite, the first {found.value} "
-        f"at row {found.row}, column {found.column}. Remove or fill them first{way}."
+        f"{name} has {bad} NaN or infinite, the first {found.value} at row {found.row}, column "
+        f"{found.column}. Remove or fill them first{way}."
     )
 
 
@@ -281,9 +282,10 @@ def check_sign(A: Matrix, name: str = "X", new: bool = False) -> None:
             f" If {least:.6g} marks missing data, use {setting(nodata=int(least))} where a scene "
             f"is read, or put NaN there and use {setting(weights='observed')}."
         )
+    bad = counted(found.number, "negative entry", "negative entries")
     raise SettingError(
-        f"Negative values in data: {name} has {found.number} negative entries (first "
-        f"{found.value:.6g} at row {found.row}, column {found.column}; smallest {least:.6g}), but "
-        f"both factors of layer 1 are nonnegative. Set them to zero first"
-        f"{in_python(f', {A.clipped.format(name)}')}, {ways}.{mark}"
+        f"Negative values in data: {name} has {bad} (first {found.value:.6g} at row {found.row}, "
+        f"column {found.column}; smallest {least:.6g}), but both factors of layer 1 are "
+        f"nonnegative. Set them to zero first{in_python(f', {A.clipped.format(name)}')}, "
+        f"{ways}.{mark}"
     )

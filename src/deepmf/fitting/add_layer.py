@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from deepmf._utils.messages import setting
+from deepmf._utils.messages import counted, setting
 from deepmf._utils.threads import single_blas
 from deepmf.constraints import Constraint
 from deepmf.core.quadratic import Array, Quadratic
@@ -143,7 +143,7 @@ def check_given(Ws: object, Hs: object, problem: Problem, panels: Panels) -> Giv
         if not isinstance(factors, list | tuple) or len(factors) != depth:
             count = len(factors) if isinstance(factors, list | tuple) else "no list of"
             raise ValueError(
-                f"init gives {count} {name} for {depth} layers; "
+                f"init gives {count} {name} for {counted(depth, 'layer')}; "
                 f"expected a pair of lists (Ws, Hs) with one matrix of each per layer."
             )
     m, n = panels.shape

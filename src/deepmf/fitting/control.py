@@ -72,6 +72,7 @@ class Control:
         consistent: bool,
         taken: bool,
         gradual: bool = False,
+        ahead: bool = True,
     ) -> str | None:
         """Reason to stop after the last sweep; None: continue.
 
@@ -87,6 +88,9 @@ class Control:
             Whether the sweep was kept.
         gradual : bool
             Whether a penalty gains on the loss slowly at first.
+        ahead : bool
+            Whether the sweep was extrapolated. One that was not, and yet increased the objective,
+            is at the limit of its digits: the next would do the same.
         """
         now = rows[-1]
         decrease = rows[-2].objective - now.objective
@@ -96,6 +100,8 @@ class Control:
             return "diverged"
         if self.max_time is not None and now.time >= self.max_time:
             return "max_time"
+        if self.tol > 0 and not (taken or ahead):
+            return "tol"
         change = decrease if consistent else abs(decrease)
         small = self.tol * fit_term * min(1.0, _explained(now))
         slow = taken and self.tol > 0 and change <= small

@@ -26,6 +26,7 @@ from deepmf.fitting.interrupt import Interruption
 from deepmf.fitting.link import append_codes, append_linked, link_codes
 from deepmf.fitting.problem import Problem, check_against_data
 from deepmf.fitting.records import RECORDS, Alone, Moment, Place, Rival, Stage, Trial
+from deepmf.fitting.registry import DEFAULT_STARTS
 from deepmf.fitting.stop_warnings import warn_of
 from deepmf.fitting.sweep import Sweep
 from deepmf.fitting.tree import grow
@@ -231,14 +232,18 @@ class _Run:
 
     def _started(self) -> list[Trial]:
         """A trial for each start that works, those of a checkpoint included."""
-        now, at, failure = self.now, self.place, StartError("There is no start to fit from.")
+        now, at = self.now, self.place
+        failures: dict[str, None] = {}  # what the starts that failed say, each once
         overfitted = at.problem.overfitted(at.layer, at.panels.shape)
         crowded = at.problem.layers[at.layer].rank > at.panels.shape[0]
         for number in range(len(now.trials), len(self.starts)):
             if any(now.trials) and (self.cut or (overfitted and not crowded)):
                 break  # as many components as features fit the data from every start
-            self._put_away()
             state, start = at.copy(), self.starts[number]
+            if start in DEFAULT_STARTS and any(now.trials):
+                now.trials.append(None)  # it is for where all others fail
+                continue
+            self._put_away()
             if start is merged and now.merged is not None and at.number:
                 start = _known(now.merged)
             if isinstance(start, Given) and at.number > at.layer:
@@ -249,12 +254,12 @@ class _Run:
                 add_layer(at.panels, state, at.problem, start, self.rng, at.number + 1)
                 trial = Trial(number, state, self._size(state.W[-1], at.number + 1))
             except StartError as error:
-                failure = error
+                failures[error.args[0].marked] = None
             now.trials.append(trial)
             now.at = number
         trials = [trial for trial in now.trials if trial is not None]
         if not trials:
-            raise failure
+            raise StartError(" ".join(failures) or "There is no start to fit from.")
         if crowded and len(trials) > 1:
             trials = [self._nearest_to_samples(trials)]
         return trials
@@ -345,7 +350,7 @@ class _Run:
                 rows[-1] = replace(rows[-2], sweep=rows[-1].sweep, time=rows[-1].time)
             if ahead is not None:
                 (ahead.succeeded if taken else ahead.failed)()
-            reason = c.reason(rows, fit_term, loss.consistent, taken, gradual)
+            reason = c.reason(rows, fit_term, loss.consistent, taken, gradual, bool(sweep.ahead))
             if reason != "callback" and self.interruption.asked():
                 reason = "interrupted"
             if reason is not None:

@@ -6,7 +6,7 @@ from functools import reduce
 
 import numpy as np
 
-from deepmf.constraints import Constraint, Nonnegative, Unconstrained
+from deepmf.constraints import Constraint, Nonnegative, Simplex, Unconstrained
 from deepmf.core.datafit import SQUARED
 from deepmf.core.quadratic import Array, Quadratic
 from deepmf.core.state import State
@@ -14,7 +14,7 @@ from deepmf.core.terms import DataTerm
 from deepmf.data.panels import Coding, DensePanels
 from deepmf.fitting.add_layer import raised
 from deepmf.fitting.calibration import UNPENALIZED, Settled, alone, settled
-from deepmf.fitting.problem import Problem
+from deepmf.fitting.problem import Layer, Problem
 from deepmf.fitting.records import Moment
 from deepmf.fitting.sweep import Sweep
 from deepmf.losses import Multilayer
@@ -58,10 +58,11 @@ def append_codes(now: Moment, problem: Problem, Z: Array, H: Array, swept: bool)
     """Add a layer over codes, in the scale of the codes before it.
 
     Where all layers are ``swept`` together next, these sweeps must begin in the sets of Z and H,
-    which the new scale may have left.
+    which the new scale may have left. Where none are, sets that no new scale suits have the codes
+    before as they are.
     """
     s, layer = now.state, problem.layers[now.state.depth]
-    if s.scales:
+    if s.scales and (swept or _may_scale(layer)):
         Z = s.scales[-1][:, None] * Z
         scales = layer.constraint_W.scales(Z)
         if scales is not None:
@@ -73,9 +74,16 @@ def append_codes(now: Moment, problem: Problem, Z: Array, H: Array, swept: bool)
     now.layer_codes.append(H)
     if s.depth < len(problem.layers):
         means = np.mean(np.abs(H), axis=1)
-        s.scales.append(np.where(means > 0, means, 1.0))
+        scaled = swept or _may_scale(problem.layers[s.depth])
+        s.scales.append(np.where((means > 0) & scaled, means, 1.0))
         fit = SQUARED if problem.loss.joint else problem.fit(s.depth)  # see `errors.measure`
         now.sizes.append(fit.size(H / s.scales[-1][:, None]))
+
+
+def _may_scale(layer: Layer) -> bool:
+    """Whether Z and H stay in their sets when rows of Z are scaled, and H makes up for it."""
+    Z, H = layer.constraint_W, layer.constraint_H
+    return Z.cone or (isinstance(Z, Simplex) and H.cone)
 
 
 def _inside(M: Array, constraint: Constraint) -> Array:

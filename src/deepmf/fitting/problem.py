@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from deepmf._utils.messages import SettingError, setting
+from deepmf._utils.messages import SettingError, counted, setting
 from deepmf._utils.warnings import warn
 from deepmf.constraints import (
     Constraint,
@@ -327,8 +327,8 @@ def per_layer(name: str, given: object, depth: int) -> list[Any]:
         return [given] * depth
     if len(given) != depth:
         raise SettingError(
-            f"{setting(name)} has {len(given)} entries for {depth} layers; "
-            f"give one for all layers or a list of {depth}."
+            f"{setting(name)} has {counted(len(given), 'entry', 'entries')} for "
+            f"{counted(depth, 'layer')}; give one for all layers or a list of {depth}."
         )
     return list(given)
 
@@ -458,11 +458,12 @@ def check_against_data(problem: Problem, panels: Panels) -> None:
                 f"Layer {number}'s rank {layer.rank} exceeds the {m * n} entries of X ({m} x {n}). "
                 f"Lower it; useful ranks are at most {min(m, n)}."
             )
-        for factor, constraint, shape in (
+        sized: tuple[tuple[Literal["H", "W"], Constraint, tuple[int, int]], ...] = (
             ("W", layer.constraint_W, (above if problem.over_codes else m, layer.rank)),
             ("H", layer.constraint_H, (layer.rank, n if problem.over_codes else above)),
-        ):
-            reason = constraint.objection(shape)
+        )
+        for factor, constraint, shape in sized:
+            reason = constraint.objection_on(factor, shape)
             if reason:
                 raise ValueError(
                     f"{constraint!r} cannot act on {factor} of layer {number} "

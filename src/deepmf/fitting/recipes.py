@@ -8,6 +8,7 @@ from typing import Any
 
 from deepmf._utils.messages import SettingError, setting
 from deepmf.data.preparation import Preparation
+from deepmf.fitting.registry import DEFAULT
 
 NONE = "none"
 """The name that asks for no recipe, no scaling or no penalty."""
@@ -53,7 +54,7 @@ RECIPES = {
             {
                 "model": {"name": "layer-centric", "lam": 0.15},
                 "regularizer_W": "min-volume",
-                "init": ["snpa", "k-means", "mv-dual"],
+                "init": ["snpa", "k-means", "mv-dual", DEFAULT],
                 "tol": 3e-5,  # volumes shrink slowly
             },
             {},
@@ -61,7 +62,7 @@ RECIPES = {
         Recipe(
             "topics",
             "documents as counts or weights of words",
-            {"model": "data-centric", "normalize": "norm", "init": "k-means"},
+            {"model": "data-centric", "normalize": "norm", "init": ["k-means", DEFAULT]},
             {"constraint_H": {"name": "one-parent", "unit": True}},
             counts="sublinear-tfidf",
         ),
@@ -71,7 +72,7 @@ RECIPES = {
             {
                 "model": {"name": "layer-centric", "lam": 0.03},
                 "hierarchy": "codes",
-                "init": "k-means",
+                "init": ["k-means", DEFAULT],
             },
             {},
             counts="log",
@@ -83,7 +84,7 @@ RECIPES = {
             {
                 "model": "data-centric",
                 "normalize": "codes",
-                "init": "k-means",
+                "init": ["k-means", DEFAULT],
                 "tol": 0.03,  # centers of clusters, a few sweeps on, group pictures best
             },
             {},
@@ -113,12 +114,15 @@ def preparation_of(
     return Preparation(scale, max_features, recipe.counts, recipe.max_features)
 
 
-def with_recipe(recipe: Recipe | None, given: Mapping[str, Any], depth: int) -> dict[str, Any]:
+def with_recipe(
+    recipe: Recipe | None, given: Mapping[str, Any], depth: int, held: bool = False
+) -> dict[str, Any]:
     """Settings, with the recipe's or else the default in the place of those that are None.
 
-    A recipe's penalty on W is left out where a set for W is given, which it may not suit.
+    A recipe's penalty on W is left out where a set for W is given, which it may not suit, and where
+    components are ``held``.
     """
     fallback = {**DEFAULTS, **({} if recipe is None else recipe.of_depth(depth))}
-    if given.get("constraint_W") is not None:
+    if held or given.get("constraint_W") is not None:
         fallback.pop("regularizer_W", None)
     return {k: fallback.get(k) if value is None else value for k, value in given.items()}

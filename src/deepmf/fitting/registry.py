@@ -11,6 +11,8 @@ import numpy as np
 from deepmf import constraints, losses, regularizers, solvers
 from deepmf._utils.messages import SettingError, in_python
 from deepmf.core.parameters import Parametrized
+from deepmf.core.quadratic import Array
+from deepmf.data.panels import Panels
 from deepmf.init import (
     Start,
     StartError,
@@ -38,13 +40,39 @@ CONSTRAINTS = (
     constraints.Transposed,
 )
 REGULARIZERS = (regularizers.MinVolume, regularizers.Ridge, regularizers.L1)
+DEFAULT = "default"
+"""The name of the library's own start."""
+
 SOLVERS = (
     solvers.FastProjectedGradient,
     solvers.ProjectedGradient,
     solvers.HALS,
     solvers.Multiplicative,
 )
+
+
+def default_start(panels: Panels, rank: int, rng: np.random.Generator) -> Array:
+    """Centers of clusters; extreme samples where there are too few clusters; else random.
+
+    Random where entries are missing or weighted, too: centers of filled data tend to components
+    that live where little is observed. In a list of starts it is used where all others fail.
+    """
+    if not panels.weighted:
+        for start in (kmeans, snpa):
+            with suppress(StartError):
+                return start(panels, rank, np.random.default_rng(0))  # whatever the random state
+    return random(panels, rank, rng)
+
+
+def signed_default_start(panels: Panels, rank: int, rng: np.random.Generator) -> Array:
+    """Random numbers: the default where W may be negative."""
+    return random(panels, rank, rng)
+
+
+DEFAULT_STARTS = (default_start, signed_default_start)
+
 STARTS: dict[str, Start] = {
+    DEFAULT: default_start,
     "snpa": snpa,
     "vca": vca,
     "nfindr": nfindr,
@@ -128,14 +156,16 @@ def resolve(kind: str, given: object, custom: Sequence[type[Parametrized]] = ())
     )
 
 
-def resolve_start(given: object, signed: bool = False) -> Start:
-    """The start meant by a name or a function.
+def name_of_start(start: object) -> str:
+    """The name that users write for a start; of a function of theirs its own."""
+    named = next((name for name, known in STARTS.items() if known is start), None)
+    return named or str(getattr(start, "__name__", type(start).__name__))
 
-    By default centers of clusters; extreme samples where there are too few clusters; random where
-    W may be negative, and where entries are missing or weighted.
-    """
-    if given is None:
-        return random if signed else _default_start
+
+def resolve_start(given: object, signed: bool = False) -> Start:
+    """The start meant by a name or a function; ``signed``: W may be negative."""
+    if given is None or (isinstance(given, str) and given == DEFAULT):
+        return DEFAULT_STARTS[signed]
     if isinstance(given, str) and given in STARTS:
         return STARTS[given]
     if callable(given):
@@ -148,12 +178,3 @@ def resolve_start(given: object, signed: bool = False) -> Start:
         f"Unknown init {given if isinstance(given, str) else type(given).__name__!r}: "
         f"expected one of {', '.join(map(repr, STARTS))}{in_python(other)}."
     )
-
-
-def _default_start(panels: Any, rank: int, rng: Any) -> Any:
-    # centers of filled data tend to components that live where little is observed
-    if not panels.weighted:
-        for start in (kmeans, snpa):
-            with suppress(StartError):
-                return start(panels, rank, np.random.default_rng(0))  # whatever the random state
-    return random(panels, rank, rng)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from deepmf._utils.messages import setting
+from deepmf._utils.messages import counted, setting
 from deepmf._utils.warnings import warn
 from deepmf.constraints import Simplex
 from deepmf.fitting.checkpoint import Checkpoint
@@ -40,7 +40,7 @@ def _interrupted(checkpoint: Checkpoint | None) -> str:
 
 def _diverged(problem: Problem, sweeps: int) -> str:
     return (
-        f"The fit diverged after {sweeps} sweeps, and its factors mean nothing: the "
+        f"The fit diverged after {counted(sweeps, 'sweep')}, and its factors mean nothing: the "
         f"updates of {problem.loss!r} share no loss that each of them decreases. Use "
         f"{setting(model='layer-centric')} or {setting(model='data-centric')}, another "
         f"{setting('init')}, or fewer layers."

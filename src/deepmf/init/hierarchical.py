@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from deepmf._utils.messages import setting
+from deepmf._utils.messages import counted, setting
 from deepmf.core.quadratic import Array
 from deepmf.data.panels.base import Panels
 from deepmf.init.base import StartError
@@ -55,9 +55,9 @@ def hierarchical(panels: Panels, rank: int, rng: np.random.Generator | None = No
         best = max(leaves, key=lambda leaf: leaf.gain)
         if best.halves is None:
             raise StartError(
-                f"Hierarchical clustering found only {len(leaves)} clusters that can be told apart "
-                f"where rank {rank} was asked for. Lower the rank to {len(leaves)}, or use "
-                f"{setting(init='random')} or {setting(init='nndsvd')}."
+                f"Hierarchical clustering found only {counted(len(leaves), 'cluster')} that can be "
+                f"told apart where rank {rank} was asked for. Lower the rank to {len(leaves)}, or "
+                f"use {setting(init='random')} or {setting(init='nndsvd')}."
             )
         leaves.remove(best)
         for half in best.halves:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deepmf._utils.messages import setting
+from deepmf._utils.messages import counted, setting
 from deepmf._utils.threads import single_blas
 from deepmf.core.quadratic import Array
 from deepmf.data.panels.base import Panels
@@ -45,8 +45,8 @@ def kmeans(panels: Panels, rank: int, rng: np.random.Generator) -> Array:
     clusters = len(np.unique(labels[reached[labels]]))
     if clusters < rank:
         raise StartError(
-            f"k-means found only {clusters} clusters with a positive center where rank {rank} was "
-            f"asked for. Lower the rank or use {setting(init='random')}."
+            f"k-means found only {counted(clusters, 'cluster')} with a positive center where rank "
+            f"{rank} was asked for. Lower the rank or use {setting(init='random')}."
         )
     return np.sqrt(panels.norm2 / n) * W / np.linalg.norm(W, axis=0)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from deepmf._utils.messages import setting
+from deepmf._utils.messages import counted, setting
 from deepmf.core.quadratic import Array
 from deepmf.data.panels.base import Panels
 from deepmf.init.base import StartError
@@ -19,7 +19,7 @@ def nndsvd(panels: Panels, rank: int, rng: np.random.Generator | None = None) ->
     """
     if rank > min(panels.shape):
         raise StartError(
-            f"NNDSVD gives at most min{panels.shape} = {min(panels.shape)} components, "
+            f"NNDSVD gives at most min{panels.shape} = {counted(min(panels.shape), 'component')}, "
             f"but rank {rank} was asked for. Lower the rank or use {setting(init='random')}."
         )
     U, _ = panels.leading(rank)

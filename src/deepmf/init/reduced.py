@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from deepmf._utils.messages import setting
+from deepmf._utils.messages import counted, setting
 from deepmf.core.quadratic import Array
 from deepmf.data.panels.base import Panels
 from deepmf.init.base import StartError
@@ -61,7 +61,7 @@ def reduced(panels: Panels, rank: int, who: str) -> Reduced:
 
 def _too_many(who: str, most: int, rank: int) -> str:
     return (
-        f"{who} can find at most {most} vertices in these data, where rank {rank} was asked for: "
-        f"vertices need as many dimensions and distinct columns. Lower the rank to {most}, or use "
-        f"{setting(init='snpa')} or {setting(init='random')}."
+        f"{who} can find at most {counted(most, 'vertex', 'vertices')} in these data, where rank "
+        f"{rank} was asked for: vertices need as many dimensions and distinct columns. Lower the "
+        f"rank to {most}, or use {setting(init='snpa')} or {setting(init='random')}."
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from deepmf._utils.messages import setting
+from deepmf._utils.messages import counted, setting
 from deepmf.constraints.simplex import CappedSimplex
 from deepmf.core.quadratic import Array, Quadratic
 from deepmf.data.panels.base import Panels
@@ -41,9 +41,9 @@ def snpa(panels: Panels, rank: int, rng: np.random.Generator | None = None) -> A
         j = hull.farthest()
         if hull.bounds[j] <= _NEGLIGIBLE[panels.dtype] * hull.norms2.max():
             raise StartError(
-                f"SNPA found only {hull.size} vertices where rank {rank} was asked for: the other "
-                f"columns are mixtures of these. Lower the rank to {hull.size}, or use "
-                f"{setting(init='random')} or {setting(init='nndsvd')}."
+                f"SNPA found only {counted(hull.size, 'vertex', 'vertices')} where rank {rank} was "
+                f"asked for: the other columns are mixtures of these. Lower the rank to "
+                f"{hull.size}, or use {setting(init='random')} or {setting(init='nndsvd')}."
             )
         hull.add(j)
         if hull.size == rank:

@@ -17,7 +17,7 @@ from scipy import sparse
 
 from deepmf._factorize import factorize
 from deepmf._utils.compile_clock import clock
-from deepmf._utils.messages import Message, message_of, setting
+from deepmf._utils.messages import Message, counted, message_of, setting
 from deepmf.constraints import Fixed
 from deepmf.data.anndata_objects import FORMAT as ANNDATA
 from deepmf.data.dataset import Dataset, Truth
@@ -128,7 +128,8 @@ def execute(
     recipe = recipe_for(config, data)
     depth = len(check_ranks(arguments["ranks"]))
     named = {name: arguments.get(name) for name in _OF_RECIPES}
-    arguments |= {**with_recipe(recipe, named, depth), "recipe": NONE}
+    held = config.fixed is not None
+    arguments |= {**with_recipe(recipe, named, depth, held), "recipe": NONE}
     notes = list(data.notes)
     began = clock()
     with warnings.catch_warnings(record=True) as caught:
@@ -137,7 +138,7 @@ def execute(
             arguments["constraint_W"], said_of_held = _with_held(config.fixed, data, arguments)
             notes += said_of_held
         given = {**arguments, "callbacks": list(callbacks), "checkpoint": checkpoint}
-        f = factorize(data.X, **given)
+        f = factorize(data, **given)
     f = replace(f, layout=data.layout)
     seconds = clock() - began
     truth = truth_by_layer(data, f.ranks)
@@ -150,7 +151,7 @@ def execute(
     return Run(
         name=data.name,
         f=f,
-        config=resolved(config, f, arguments).to_toml(),
+        config=resolved(config, f, {**arguments, "recipe": _name_of(recipe)}).to_toml(),
         facts={**_chosen(recipe, data), **facts(config.path, data, seconds)},
         truth=truth,
         residual=relative_residuals(data.X, f.W[0], f.H[0]),
@@ -222,6 +223,10 @@ def kind_of_data(data: Dataset) -> str:
     return "topics" if words else ""
 
 
+def _name_of(recipe: Recipe | None) -> str:
+    return NONE if recipe is None else recipe.name
+
+
 def settings_line(config: Config, data: Dataset) -> str:
     """One line on the recipe and the preparation of a fit."""
     recipe, prepared = recipe_for(config, data), words_of(data.layout)
@@ -253,8 +258,8 @@ def unused(data: Dataset, truth: Mapping[int, Truth], ranks: Sequence[int]) -> l
     """Warning about true components that no layer is compared with."""
     used = [known.W for known in truth.values()]
     return [
-        f"No layer of {', '.join(map(str, ranks))} is compared with the truth of {len(names)} "
-        f"components: its number of components must be a layer's."
+        f"No layer of {', '.join(map(str, ranks))} is compared with the truth of "
+        f"{counted(len(names), 'component')}: its number of components must be a layer's."
         for W, names in zip(data.W, data.names)
         if not any(W is known for known in used)
     ]
@@ -264,18 +269,18 @@ def resolved(config: Config, f: Factorization, arguments: dict[str, Any]) -> Con
     """The settings with every choice spelled out, so that new defaults change nothing.
 
     Components that are held are written out. What is the same for all layers is said once, so that
-    other ranks can be tried.
+    other ranks can be tried. The recipe is named, but has nothing left to say.
     """
     by, kept = f.layout.scaling, f.layout.kept
     config = replace(
         config,
-        scale=by.how if by else config.scale,
+        scale=by.how if by else NONE,
         max_features=config.max_features if kept is None else int(kept.sum()),
     )
     chosen = f.problem.spec()
     for name, values in chosen.items():
         if name.startswith(("constraint", "regularizer")) and values.count(values[0]) == f.depth:
-            chosen[name] = values[0]
+            chosen[name] = NONE if values[0] is None else values[0]
     return replace(config, fixed=None, fit={**FIT_DEFAULTS, **arguments, **chosen})
 
 

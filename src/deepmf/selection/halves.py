@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from deepmf._utils.messages import counted
 from deepmf.core.quadratic import Array
 from deepmf.core.terms import DataTerm
 from deepmf.data.in_memory import Sparse
@@ -135,9 +136,10 @@ def halves(X: Any, seed: int = 0) -> Halves:
         filled = ((A != 0) & ~np.isnan(A)).any(axis=0)
     samples = np.flatnonzero(filled)
     if len(samples) < FEWEST:
+        some = counted(len(samples), "sample that is", "samples that are")
         raise ValueError(
-            f"X has only {len(samples)} samples that are not all zeros, too few to compare halves "
-            f"of them; give at least {FEWEST}."
+            f"X has only {some} not all zeros, too few to compare halves of them; give at least "
+            f"{FEWEST}."
         )
     if A.shape[0] < 2:
         raise ValueError(

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from deepmf._utils.messages import counted
 from deepmf.core.quadratic import Array
 
 STABLE = 0.9
@@ -153,7 +154,8 @@ def choose(candidates: Sequence[Candidate]) -> Choice:
     elif low == top and low < tested[-1]:
         sure = True
         reason = (
-            f"{low} components: {_lowest(by_rank, low)}, and {low} is {_stablest(by_rank, low)}"
+            f"{counted(low, 'component')}: {_lowest(by_rank, low)}, and {low} is "
+            f"{_stablest(by_rank, low)}"
         )
         if faults := _faults(by_rank[low]):
             sure, reason = False, f"Probably {reason}; but {faults}"
@@ -178,7 +180,7 @@ def _doubt(by_rank: dict[int, Candidate], first: int, low: int, top: int | None)
             f"features"
         )
     else:
-        error = f"by error {low} components: {_lowest(by_rank, low)}"
+        error = f"by error {counted(low, 'component')}: {_lowest(by_rank, low)}"
     reason = f"Not sure, {span}: {error}"
     if first < min(low, top or low):
         before = max(r for r in by_rank if r < first)

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from deepmf._factorize import factorize
-from deepmf._utils.messages import SettingError, setting
+from deepmf._utils.messages import SettingError, counted, setting
 from deepmf._utils.processes import Progress, in_parallel
 from deepmf.core.parameters import check_integer
 from deepmf.core.quadratic import Array
@@ -79,7 +79,7 @@ class Scan:
         return {"choice": choice, "samples": self.samples, "candidates": plain}
 
     def __repr__(self) -> str:
-        return f"Scan of {len(self.candidates)} candidates. {self.choice.sentence}"
+        return f"Scan of {counted(len(self.candidates), 'candidate')}. {self.choice.sentence}"
 
 
 def scan(

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from deepmf._utils.messages import setting
+from deepmf._utils.messages import counted, setting
 from deepmf.core.quadratic import Array
 from deepmf.data.matrix import adapted, as_numpy
 from deepmf.data.panels import Panels
@@ -37,7 +37,7 @@ def near_copies(done: Fit, problem: Problem) -> Iterator[Finding]:
         if not pairs:
             continue
         named = ", ".join(f"{i + 1} and {j + 1}" for i, j in pairs[:3])
-        more = f" and {len(pairs) - 3} more pairs" if len(pairs) > 3 else ""
+        more = f" and {counted(len(pairs) - 3, 'more pair')}" if len(pairs) > 3 else ""
         weaker = (
             f", or a lower weight in {setting('regularizer_W')}"
             if problem.layers[k].regularizer_W is not None

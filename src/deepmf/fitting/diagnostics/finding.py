@@ -19,8 +19,8 @@ class Finding:
     Attributes
     ----------
     kind : str
-        ``"scale"``, ``"lost"``, ``"copy"``, ``"near-copies"``, ``"unused"``, ``"depth"`` or
-        ``"unstable"``.
+        ``"scale"``, ``"outlier"``, ``"lost"``, ``"copy"``, ``"near-copies"``, ``"unused"``,
+        ``"depth"`` or ``"unstable"``.
     layer : int or None
         The layer, from 1; None where it is about the data.
     sentence : str

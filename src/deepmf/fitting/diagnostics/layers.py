@@ -35,15 +35,16 @@ _EXACT = 1e-8
 def unexplained(done: Fit) -> Iterator[Finding]:
     """A deeper layer that fits the components before it, but not the data."""
     left = done.history.data_errors[-1]
+    before = "H" if done.state.over_codes else "W"
     for k in range(1, len(left)):
         if left[k] > max(_UNEXPLAINED, 4 * left[k - 1]):
             yield Finding.of(
                 "lost",
                 k + 1,
                 f"Layer {k + 1} leaves {left[k]:.3g} of the data's squares unexplained, layer {k} "
-                f"only {left[k - 1]:.3g}: it fits W_{k}, but what is small in W_{k} is not small "
-                f"in the data. Try {setting(model='data-centric')}, which fits the data by every "
-                f"layer.",
+                f"only {left[k - 1]:.3g}: it fits {before}_{k}, but what is small in {before}_{k} "
+                f"is not small in the data. Try {setting(model='data-centric')}, which fits the "
+                f"data by every layer.",
             )
 
 

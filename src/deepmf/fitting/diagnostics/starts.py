@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -20,7 +20,7 @@ _ELSEWHERE = 0.75
 components from their nearest; pairs that are the same are at 0 to 0.5."""
 
 
-def unstable(done: Fit) -> Iterator[Finding]:
+def unstable(done: Fit, starts: Sequence[str]) -> Iterator[Finding]:
     """Layers that another start explained equally well by other components."""
     from scipy.optimize import linear_sum_assignment
 
@@ -36,8 +36,8 @@ def unstable(done: Fit) -> Iterator[Finding]:
                 yield Finding.of(
                     "unstable",
                     k + 1,
-                    f"Start {rival.start + 1} of {setting('init')} gave layer {k + 1} other "
-                    f"components in place of {which}, at an objective only "
+                    f"Start {rival.start + 1} of {setting('init')}, {starts[rival.start]}, gave "
+                    f"layer {k + 1} other components in place of {which}, at an objective only "
                     f"{100 * rival.excess:.2g} % higher: rely on the rest of them, or take fewer "
                     f"({setting('ranks')}); deepmf.scan measures how stable each number is.",
                 )

@@ -152,8 +152,9 @@ def test_far_from_the_optimum_too(kind, newton):
 @WAYS
 @pytest.mark.parametrize("kind", SHAPES)
 @pytest.mark.parametrize("pass_", ["sparse", "dense"])
-def test_sums_are_those_of_the_new_codes(kind, newton, pass_):
-    p = problem(**kind)
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_sums_are_those_of_the_new_codes(dtype, pass_, kind, newton):
+    p = problem(**kind, dtype=dtype)
     H, K, hsum = getattr(p, pass_)(newton, steps=2)
     expected = expected_sums(p, H)
     np.testing.assert_allclose(K, expected[0], rtol=1e-12, atol=1e-14)
@@ -315,6 +316,14 @@ def test_zeros_are_no_obstacle(newton, dtype):
         assert all(np.isfinite(part).all() for part in (H, K, hsum))
         reached = p.B[0].any(axis=1)
         assert ((p.B[0] @ H)[reached] > 0).all()
+
+
+def test_components_of_no_use_to_a_column_have_no_codes():
+    p = problem()
+    p.B[0, p.X[:, 0] > 0, 1] = 0
+    H, *_ = p.sparse()
+    assert H[1, 0] == 0
+    assert H[1, 1] > 0
 
 
 def test_newtons_steps_leave_zero():

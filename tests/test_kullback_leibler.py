@@ -323,7 +323,7 @@ def test_components_of_no_use_to_a_column_have_no_codes():
     p.B[0, p.X[:, 0] > 0, 1] = 0
     H, *_ = p.sparse()
     assert H[1, 0] == 0
-    assert H[1, 1] > 0
+    assert H[1].any()
 
 
 def test_newtons_steps_leave_zero():

@@ -138,9 +138,10 @@ def test_no_columns_objective_increases(kind, newton, dtype):
 @WAYS
 @pytest.mark.parametrize("kind", SHAPES)
 def test_far_from_the_optimum_too(kind, newton):
-    """Newton's steps alone would overshoot from codes that differ by orders of magnitude."""
+    """Newton's steps alone would overshoot where entries hardly depend on each other."""
     for seed in range(5):
         p = problem(**kind, seed=seed, r=9, density=0.3)
+        p.B = 1e-3 * p.B + np.eye(9)[np.arange(p.X.shape[0]) % 9]
         p.H = np.exp(3 * np.random.default_rng(seed).standard_normal(p.H.shape))
         p.V = p.V if "penalty" in kind else p.V / 10
         for _ in range(4):
@@ -151,8 +152,9 @@ def test_far_from_the_optimum_too(kind, newton):
 @WAYS
 @pytest.mark.parametrize("kind", SHAPES)
 @pytest.mark.parametrize("pass_", ["sparse", "dense"])
-def test_sums_are_those_of_the_new_codes(kind, newton, pass_):
-    p = problem(**kind)
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_sums_are_those_of_the_new_codes(dtype, pass_, kind, newton):
+    p = problem(**kind, dtype=dtype)
     H, K, hsum = getattr(p, pass_)(newton, steps=2)
     expected = expected_sums(p, H)
     np.testing.assert_allclose(K, expected[0], rtol=1e-12, atol=1e-14)
@@ -271,6 +273,19 @@ def test_empty_columns_follow_the_penalty(newton):
     np.testing.assert_allclose(H, np.repeat([[0.5], [0], [2]], H.shape[1], axis=1), atol=1e-12)
 
 
+def test_entries_take_earlier_ones_into_account():
+    """Without entries of X, a step minimizes a quadratic over one entry of h after the other."""
+    p = problem(r=7, n=1, penalty=True, shift="own")
+    p.X[:], p.A, linear = 0, p.A + 10 * np.eye(7), p.s[0] - 50 * np.abs(p.V[:, 0])
+    p.V, h = 50 * np.abs(p.V), p.H[:, 0]
+    square, slope = h @ p.A @ h, linear @ h
+    assert slope < 0  # so that the best multiple of h is not zero
+    h = h * -slope / square
+    for k in range(7):
+        h[k] = max(h[k] - (linear + p.A @ h)[k] / p.A[k, k], 0)
+    np.testing.assert_allclose(p.sparse()[0][:, 0], h, rtol=1e-10)
+
+
 @WAYS
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("of_X", [1e-12, 1, 1e12])
@@ -301,6 +316,14 @@ def test_zeros_are_no_obstacle(newton, dtype):
         assert all(np.isfinite(part).all() for part in (H, K, hsum))
         reached = p.B[0].any(axis=1)
         assert ((p.B[0] @ H)[reached] > 0).all()
+
+
+def test_components_of_no_use_to_a_column_have_no_codes():
+    p = problem()
+    p.B[0, p.X[:, 0] > 0, 1] = 0
+    H, *_ = p.sparse()
+    assert H[1, 0] == 0
+    assert H[1].any()
 
 
 def test_newtons_steps_leave_zero():

@@ -55,10 +55,11 @@ def update_sparse(
     data: Any, indices: Any, indptr: Any, w: Any, B: Any, s: Any, A: Any, V: Any, H: Any,
     first: int, last: int, newton: bool, steps: int, tol: float, K: Any, hsum: Any,
 ) -> None:  # fmt: skip
-    """Columns first, ..., last - 1 of an X in CSC form.
+    """Columns first, ..., last - 1 of an X in CSC form: better H, K_t += (x / B_t h) h', hsum += h.
 
-    B (T x m x wide) in; K_t += (x / B_t h) h' (likewise) and hsum += h out, all in float64. There
-    are at most ``steps`` steps, until one gains no more than tol^2 times what the first did.
+    B and K (T x m x wide), w (T), s (T x r), A (r x r), hsum (r) are in float64. Columns take at
+    most ``steps`` steps, Newton's or multiplicative ones; they end at one that gains no more than
+    tol^2 times what the first did. Without steps only the sums are formed.
     """
     T, wide = len(w), B.shape[2]
     longest = _longest(indptr, first, last)
@@ -79,7 +80,7 @@ def update_dense(
     X: Any, w: Any, Bt: Any, s: Any, A: Any, V: Any, H: Any, first: int, last: int, newton: bool,
     steps: int, tol: float, Kt: Any, hsum: Any,
 ) -> None:  # fmt: skip
-    """Columns first, ..., last - 1 of an array; B' (T x rows x wide) in, K' (likewise) out."""
+    """`update_sparse` for an array, with every B_t and K_t transposed (T x rows x wide)."""
     T, rows, wide = Bt.shape
     G, room = Bt.reshape((T * rows, wide)), _room(T, wide, rows)
     x, ratio = zeros(_BLOCK, wide, Bt.dtype), zeros(T * _BLOCK, wide, Bt.dtype)
@@ -282,9 +283,9 @@ def _lift(x: Any, G: Any, w: Any, s: Any, c: int, y: Any, h: Any) -> None:
             if x[0, i] > 0 and y[t, i] <= _FLOOR:
                 parts = 0
                 for k in range(r):
-                    parts += G[t * rows + k, i] > 0
+                    parts += G[t * rows + k, i] > _FLOOR
                 for k in range(r):
-                    if G[t * rows + k, i] > 0:
+                    if G[t * rows + k, i] > _FLOOR:
                         size = 0.0
                         for u in range(len(w)):
                             size += s[u, k]
@@ -314,7 +315,7 @@ def _scale(x: Any, w: Any, linear: Any, A: Any, h: Any, r: int, c: int, y: Any, 
         a += (slope[k] - linear[k]) * h[k]
         b += linear[k] * h[k]
     factor = _root(max(a, 0.0), b, mass)
-    if factor >= 0:
+    if 0 <= factor < np.inf:
         for k in range(r):
             h[k] *= factor
         for t in range(len(y)):
@@ -372,9 +373,10 @@ def _newton(
 def _derivatives(
     x: Any, G: Any, w: Any, t: int, rows: int, before: int, k: int, c: int, z: Any, sums: Any,
 ) -> None:  # fmt: skip
-    """Add to the sums: sum_i x_i e_ai, sum_i x_i e_ai^2 and sum_i x_i e_ai e_bi, with e = g / z_t.
+    """Add sum_i x_i e_ai, sum_i x_i e_ai^2 and sum_i x_i e_ai e_bi to the sums, times w_t.
 
-    g are the rows k to k + 3 of G_t; before, z_t becomes y_t with a change of earlier ones.
+    e_a and e_b are two of the rows k to k + 3 of G_t, divided by z_t; to z_t, the last changes are
+    added first, those of the entries of h from ``before`` on.
     """
     top, last = t * rows + k, t * rows + before
     d0, d1 = splat(z, sums[2, 0]), splat(z, sums[2, 1])

@@ -7,6 +7,7 @@ from typing import Any
 from deepmf.core.quadratic import Array
 from deepmf.core.terms import Factor, H
 from deepmf.fitting.sweep import Sweep
+from deepmf.solvers.dispatch import positive_ahead
 
 _FIRST = 0.5
 """beta at first."""
@@ -52,7 +53,11 @@ class Extrapolation:
         if beta:
             for factor, M in self._now.items():
                 constraint, _ = sweep.problem.layers[factor.layer].of(factor.kind)
-                s[factor] = constraint.project(M + beta * (M - self._before[factor]))
+                before = self._before[factor]
+                if sweep.problem.keeps_zeros:
+                    s[factor] = positive_ahead(M, before, beta, constraint)
+                else:
+                    s[factor] = constraint.project(M + beta * (M - before))
         sweep.ahead = beta
         sweep.run()
         self._before = self._now

@@ -334,7 +334,7 @@ class _Run:
             self._measure(sweep, rows)
         # Only a loss that sweeps decrease can tell of success, and multiplicative steps would
         # never leave the zeros that a step ahead makes.
-        pays = c.extrapolate and loss.consistent and not self.problem.keeps_zeros
+        pays = c.extrapolate and loss.consistent and not self.problem.solver.keeps_zeros
         ahead = Extrapolation(sweep) if pays else None
         if ahead is not None and self.now.extrapolation is not None:
             ahead.recall(self.now.extrapolation)

@@ -172,7 +172,8 @@ class Panels(ABC):
         """Improve the codes in one pass over X; answer each term by its surrogate in B."""
         self.check_datafits(coding.terms)
         if coding.ahead is not None:
-            self.codes.step_ahead(coding.ahead, coding.constraint, self.width)
+            how = coding.ahead, coding.constraint, self.width, coding.keeps_zeros
+            self.codes.step_ahead(*how)
             coding = replace(coding, ahead=None)
         return self.improve(coding, solver, max_iter, tol)
 

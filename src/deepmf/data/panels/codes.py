@@ -9,7 +9,7 @@ import numpy as np
 from deepmf._utils.threads import do_in_threads
 from deepmf.constraints.base import Constraint
 from deepmf.core.quadratic import Array
-from deepmf.solvers.dispatch import step_ahead
+from deepmf.solvers.dispatch import positive_ahead, step_ahead
 
 _TASK_ENTRIES = 1 << 20
 """Codes that a thread extrapolates in one task."""
@@ -69,8 +69,13 @@ class Codes:
         self.H, self._spare, self._behind = spare, self.H, True
         return step
 
-    def step_ahead(self, beta: float, constraint: Constraint, width: int) -> None:
-        """H <- P(H + beta (H - H before)), keeping H; some columns at a time, on all threads."""
+    def step_ahead(
+        self, beta: float, constraint: Constraint, width: int, positive: bool = False
+    ) -> None:
+        """H <- P(H + beta (H - H before)), keeping H; some columns at a time, on all threads.
+
+        ``positive``: for updates that keep zeros, see `positive_ahead`.
+        """
         H, to, beta = self.step(beta)
         if beta == 0.0:
             to[...] = H
@@ -79,7 +84,10 @@ class Codes:
 
         def task(start: int) -> None:
             cols = slice(start, start + width)
-            step_ahead(H[:, cols], to[:, cols], beta, constraint)
+            if positive:
+                to[:, cols] = positive_ahead(H[:, cols], to[:, cols], beta, constraint)
+            else:
+                step_ahead(H[:, cols], to[:, cols], beta, constraint)
 
         do_in_threads(task, list(range(0, n, width)))
 

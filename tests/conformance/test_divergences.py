@@ -174,6 +174,16 @@ def test_minimizers_on_the_simplex_are_those_of_a_general_solver(name, capped):
         assert own.value(found[:, [j]]) <= best + 1e-6 * abs(best)
 
 
+@pytest.mark.parametrize("scale", [1e-9, 1.0, 1e9])
+@pytest.mark.parametrize("name", ["linear and log", "target", "target alone", "target and ridge"])
+def test_the_compiled_minimizer_on_the_simplex_is_the_same(name, scale):
+    """Also from a start far away, and with entries of very different size."""
+    s = scale * SEPARABLE[name] + Separable({-1: -scale * np.geomspace(1e-12, 1, 20).reshape(5, 4)})
+    expected = s.on_simplex(np.full((5, 4), 0.2))
+    for start in (np.full((5, 4), 0.2), np.eye(5, 4)):
+        np.testing.assert_allclose(Simplex().minimize(s, start), expected, rtol=1e-7, atol=1e-30)
+
+
 def test_a_column_of_the_simplex_with_nothing_to_explain_stays():
     s = Separable({0: np.ones((3, 2)), -1: -np.array([[1.0, 0], [2, 0], [1, 0]])})
     found = s.on_simplex(np.full((3, 2), 1 / 3))

@@ -6,9 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from deepmf._utils.threads import in_threads
 from deepmf.constraints.base import Constraint
 from deepmf.core.quadratic import Array
 from deepmf.core.separable import Separable
+from deepmf.kernels.loading import load_kernels
 
 
 class Simplex(Constraint):
@@ -26,7 +28,10 @@ class Simplex(Constraint):
 
     def minimize(self, q: Any, M: Array) -> Array | None:
         """See `Constraint.minimize`."""
-        return q.on_simplex(M) if isinstance(q, Separable) else None
+        if not isinstance(q, Separable):
+            return None
+        found = _compiled(q, M)
+        return q.on_simplex(M) if found is None else found
 
     def scales(self, M: Array) -> Array:
         """Column sums of the nonnegative part; 1 for a column without any."""
@@ -58,6 +63,26 @@ class CappedSimplex(Constraint):
     def scales(self, M: Array) -> Array:
         """Column sums of the nonnegative part where they exceed 1, else 1."""
         return np.maximum(np.maximum(M, 0).sum(axis=0), 1.0)
+
+
+def _compiled(q: Separable, M: Array) -> Array | None:
+    """The minimizer by the compiled kernel, where that knows the function and succeeds."""
+    others = set(q.powers) - {0, -1, 1}
+    ridge = q.powers.get(1, 0.0)
+    if others or np.ndim(ridge) or (ridge and not q.log) or load_kernels() is None:
+        return None
+    from deepmf.kernels.simplex_roots import simplex_roots
+
+    shape = M.T.shape
+    c, k = (
+        np.ascontiguousarray(np.broadcast_to(sign * np.asarray(q.powers.get(p, 0.0)), M.shape).T)
+        for p, sign in ((0, 1), (-1, -1))
+    )
+    begin, out = np.ascontiguousarray(M.T, dtype=np.float64), np.empty(shape)
+    done = in_threads(
+        lambda j: simplex_roots(c, k, float(ridge), q.log, begin, j, j + 1, out), range(len(out))
+    )
+    return np.ascontiguousarray(out.T) if all(list(done)) else None
 
 
 def project_simplex(M: Array) -> Array:

@@ -13,6 +13,10 @@ from deepmf.core.separable import Separable
 from deepmf.kernels.loading import load_kernels
 
 
+_TASK_ENTRIES = 1 << 14
+"""Entries of the columns that a thread minimizes together, about a millisecond's work."""
+
+
 class Simplex(Constraint):
     """{M : M >= 0, each column sums to 1}; for W, column-stochastic."""
 
@@ -67,22 +71,27 @@ class CappedSimplex(Constraint):
 
 def _compiled(q: Separable, M: Array) -> Array | None:
     """The minimizer by the compiled kernel, where that knows the function and succeeds."""
-    others = set(q.powers) - {0, -1, 1}
     ridge = q.powers.get(1, 0.0)
-    if others or np.ndim(ridge) or (ridge and not q.log) or load_kernels() is None:
+    known = set(q.powers) <= {0, -1, 1} and np.ndim(ridge) == 0 and (q.log or not ridge)
+    if not known or load_kernels() is None:
         return None
     from deepmf.kernels.simplex_roots import simplex_roots
 
-    shape = M.T.shape
-    c, k = (
-        np.ascontiguousarray(np.broadcast_to(sign * np.asarray(q.powers.get(p, 0.0)), M.shape).T)
-        for p, sign in ((0, 1), (-1, -1))
-    )
-    begin, out = np.ascontiguousarray(M.T, dtype=np.float64), np.empty(shape)
-    done = in_threads(
-        lambda j: simplex_roots(c, k, float(ridge), q.log, begin, j, j + 1, out), range(len(out))
-    )
-    return np.ascontiguousarray(out.T) if all(list(done)) else None
+    c, k = (_columns(sign * np.asarray(q.powers.get(p, 0.0)), M) for p, sign in ((0, 1), (-1, -1)))
+    begin, out = _columns(M, M), np.empty(M.T.shape)
+    width = max(1, _TASK_ENTRIES // len(M))
+
+    def task(j: int) -> bool:
+        last = min(j + width, len(out))
+        return bool(simplex_roots(c, k, float(ridge), q.log, begin, j, last, out))
+
+    done = all(list(in_threads(task, range(0, len(out), width))))
+    return np.ascontiguousarray(out.T) if done else None
+
+
+def _columns(A: Array, M: Array) -> Array:
+    """A, of M's shape, with its columns as rows in float64."""
+    return np.ascontiguousarray(np.broadcast_to(A, M.shape).T, dtype=np.float64)
 
 
 def project_simplex(M: Array) -> Array:

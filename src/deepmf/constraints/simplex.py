@@ -12,7 +12,6 @@ from deepmf.core.quadratic import Array
 from deepmf.core.separable import Separable
 from deepmf.kernels.loading import load_kernels
 
-
 _TASK_ENTRIES = 1 << 14
 """Entries of the columns that a thread minimizes together, about a millisecond's work."""
 

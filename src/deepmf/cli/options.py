@@ -15,6 +15,7 @@ import typer
 from deepmf.data.features import ALL
 from deepmf.data.scaling import SCALES
 from deepmf.datasets.catalogue import CATALOGUE
+from deepmf.fitting.problem import BETAS
 from deepmf.fitting.recipes import NONE, RECIPES
 from deepmf.fitting.registry import STARTS, known
 from deepmf.io import Reading
@@ -214,6 +215,15 @@ FIT_OPTIONS: dict[str, Any] = {
         "Default: the recipe's, or sum.",
         values=("sum", "norm", "codes"),
     ),
+    "beta_loss": _option(
+        list[str],
+        "--beta-loss",
+        MODEL,
+        f"How far a fit is from what it fits: {', '.join(BETAS)} (for counts: kullback-leibler), "
+        f"or a number from 0 to 2. Recipes scale counts for frobenius only. {_PER_LAYER}",
+        "NAME|NUMBER",
+        values=tuple(BETAS),
+    ),
     "augment": _option(
         int,
         "--augment",
@@ -338,6 +348,9 @@ def _settings(given: Mapping[str, Any]) -> dict[str, Any]:
     settings["init"] = _all_or_each(given.get("init") or [])
     for name in ("model", "solver"):
         settings[name] = None if given.get(name) is None else spec(name, given[name])
+    settings["beta_loss"] = _all_or_each(
+        [_beta(part) for text in given.get("beta_loss") or () for part in text.split(",")]
+    )
     for name in ("constraint_W", "constraint_H", "regularizer_W", "regularizer_H"):
         settings[name] = _all_or_each([spec(name, text) for text in given.get(name) or ()])
     if given.get("min_volume") is not None:
@@ -350,6 +363,14 @@ def _settings(given: Mapping[str, Any]) -> dict[str, Any]:
 def _all_or_each(values: list[Any]) -> Any:
     """None, one for all layers, or one for each."""
     return values if len(values) > 1 else values[0] if values else None
+
+
+def _beta(text: str) -> str | float:
+    """A number where the text is one."""
+    try:
+        return float(text)
+    except ValueError:
+        return text.strip()
 
 
 def _shape(text: str | None) -> tuple[int, int] | None:

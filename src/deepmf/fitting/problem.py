@@ -84,6 +84,12 @@ class Problem:
         return self.fits[k] if self.fits else SQUARED
 
     @property
+    def beta_loss(self) -> str | float | list[str | float]:
+        """The distance of all layers by name or number, or one for each where they differ."""
+        named = [beta_of(self.fit(k)) for k in range(len(self.layers))]
+        return named if any(each != named[0] for each in named) else named[0]
+
+    @property
     def keeps_zeros(self) -> bool:
         """Whether an entry that is zero may stay zero: starts are then made positive."""
         return self.solver.keeps_zeros or any(fit.nonnegative for fit in self.fits)
@@ -246,7 +252,8 @@ def check_normalize(given: Any) -> Normalize:
     return given
 
 
-_BETAS = {"frobenius": 2.0, "kullback-leibler": 1.0, "itakura-saito": 0.0}
+BETAS = {"frobenius": 2.0, "kullback-leibler": 1.0, "itakura-saito": 0.0}
+"""Distances that have names."""
 
 
 def check_beta_loss(given: Any, depth: int) -> tuple[Datafit, ...]:
@@ -259,12 +266,12 @@ def check_beta_loss(given: Any, depth: int) -> tuple[Datafit, ...]:
 
 
 def _beta(given: Any) -> float:
-    if isinstance(given, str) and given in _BETAS:
-        return _BETAS[given]
+    if isinstance(given, str) and given in BETAS:
+        return BETAS[given]
     real = isinstance(given, Real) and not isinstance(given, bool | np.bool_)
     if not real or not 0 <= given <= 2:
         raise SettingError(
-            f"{setting('beta_loss')} must be {', '.join(map(repr, _BETAS))} or a number from 0 to "
+            f"{setting('beta_loss')} must be {', '.join(map(repr, BETAS))} or a number from 0 to "
             f"2, one for all layers or one for each, got {given!r}."
         )
     return float(given)
@@ -273,7 +280,7 @@ def _beta(given: Any) -> float:
 def beta_of(fit: Datafit) -> str | float:
     """The name or number by which users ask for a distance."""
     beta = fit.beta if isinstance(fit, BetaDivergence) else 2.0
-    return next((name for name, known in _BETAS.items() if known == beta), beta)
+    return next((name for name, known in BETAS.items() if known == beta), beta)
 
 
 def check_ranks(ranks: object) -> list[int]:
@@ -415,7 +422,7 @@ def _check_divergences(problem: Problem) -> None:
     """Refuse divergences with models, directions and sets that they cannot be combined with."""
     if not problem.fits:
         return
-    wanted = f"{setting('beta_loss')}={[beta_of(fit) for fit in problem.fits]}"
+    wanted = setting(beta_loss=problem.beta_loss)
     loss, by_layer = problem.loss, problem.loss.errors == "layer"
     divergent = [fit.nonnegative for fit in problem.fits]
     if not loss.consistent:

@@ -119,8 +119,9 @@ def _check(configs: Mapping[str, Config]) -> None:
 
 def _of_data(config: Config) -> tuple[Any, ...]:
     """The settings that X depends on."""
-    prepared = (config.scale, config.max_features, config.fit.get("recipe"))
-    return (config.path, config.reading, *prepared)
+    prepared = (config.scale, config.max_features)
+    by_recipe = (config.fit.get("recipe"), config.fit.get("beta_loss"))
+    return (config.path, config.reading, *prepared, *by_recipe)
 
 
 def _entry(label: str, runs: Sequence[Run]) -> Entry:

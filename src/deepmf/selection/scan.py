@@ -150,6 +150,7 @@ def scan(
         recipe_of(settings.get("recipe")),
         settings.pop("scale", None),
         settings.pop("max_features", None),
+        settings.get("beta_loss"),
     )
     columns = as_columns(X, "observed")[0]
     grid = _grid(ranks)

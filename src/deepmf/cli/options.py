@@ -348,9 +348,7 @@ def _settings(given: Mapping[str, Any]) -> dict[str, Any]:
     settings["init"] = _all_or_each(given.get("init") or [])
     for name in ("model", "solver"):
         settings[name] = None if given.get(name) is None else spec(name, given[name])
-    settings["beta_loss"] = _all_or_each(
-        [_beta(part) for text in given.get("beta_loss") or () for part in text.split(",")]
-    )
+    settings["beta_loss"] = beta_loss_of(given)
     for name in ("constraint_W", "constraint_H", "regularizer_W", "regularizer_H"):
         settings[name] = _all_or_each([spec(name, text) for text in given.get(name) or ()])
     if given.get("min_volume") is not None:
@@ -363,6 +361,12 @@ def _settings(given: Mapping[str, Any]) -> dict[str, Any]:
 def _all_or_each(values: list[Any]) -> Any:
     """None, one for all layers, or one for each."""
     return values if len(values) > 1 else values[0] if values else None
+
+
+def beta_loss_of(given: Mapping[str, Any]) -> Any:
+    """Names and numbers from ``kullback-leibler,1.5`` or several options."""
+    texts: list[str] = given.get("beta_loss") or []
+    return _all_or_each([_beta(part) for text in texts for part in text.split(",")])
 
 
 def _beta(text: str) -> str | float:

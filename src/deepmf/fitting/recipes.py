@@ -113,7 +113,7 @@ def preparation_of(
 
     Divergences have a use for counts as they are.
     """
-    if recipe is None or not _squared(beta_loss):
+    if recipe is None or not all_squared(beta_loss):
         return Preparation(scale, max_features)
     return Preparation(scale, max_features, recipe.counts, recipe.max_features)
 
@@ -129,12 +129,14 @@ def with_recipe(
     fallback = {**DEFAULTS, **({} if recipe is None else recipe.of_depth(depth))}
     if held or given.get("constraint_W") is not None:
         fallback.pop("regularizer_W", None)
-    if not _squared(given.get("beta_loss")):
+    if not all_squared(given.get("beta_loss")):
         fallback.pop("constraint_H", None)
     return {k: fallback.get(k) if value is None else value for k, value in given.items()}
 
 
-def _squared(beta_loss: Any) -> bool:
+def all_squared(beta_loss: Any) -> bool:
     """Whether the layers that were asked for are all fitted by squared errors."""
     each = beta_loss if isinstance(beta_loss, list | tuple) else [beta_loss]
-    return all(given in (DEFAULTS["beta_loss"], 2) for given in each if isinstance(given, str | Real))
+    return all(
+        given in (DEFAULTS["beta_loss"], 2) for given in each if isinstance(given, str | Real)
+    )

@@ -378,7 +378,7 @@ class Factorization:
         data = as_matrix(X, weights=weights, device=device)
         self._check_rows(data.shape[0])
         if self.problem.fits and not data.lazy:
-            check_divergence(data, self.problem.beta_loss)
+            check_divergence(data, self.problem.beta_loss, new=True)
         return data
 
     def _coded(self, data: Matrix) -> Panels:

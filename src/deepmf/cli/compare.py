@@ -64,6 +64,7 @@ def compare(
     Example: deepmf compare urban.mat --truth end6.mat --ranks 6,4,2 -o urban-all/
     """
     with error_messages():
+        from deepmf.runs.compare import comparable
         from deepmf.runs.compare import compare as compare_all
         from deepmf.runs.folder import check_free, new_folder
 
@@ -88,6 +89,12 @@ def compare(
             for text in entry.run.notes:
                 if text not in said:
                     note(f"{entry.label}: {text}")
+        by_truth = any(name.startswith("MRSA") for name in columns)
+        if not (by_truth or comparable([entry.run.f for entry in entries])):
+            note(
+                "the settings have different --beta-loss, and shares by these do not compare: they "
+                "are in the order given."
+            )
         shown = [c for c in columns if not c.startswith(("layer e", "sparsity"))]
         table(shown, [[row[columns.index(c)] for c in shown] for row in rows])
         say(f"Results are in {out}; open {out / 'report.html'}.")

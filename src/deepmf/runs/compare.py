@@ -79,7 +79,8 @@ def ranking_table(
 ) -> tuple[list[str], list[list[str | float]]]:
     """Columns and rows of all measures, best entry first; ``first`` heads the labels."""
     measured = [entry.measures() for entry in entries]
-    columns = list(dict.fromkeys(name for measures in measured for name in measures))
+    named = dict.fromkeys(name for measures in measured for name in measures)
+    columns = [*(name for name in named if name != "seconds"), "seconds"]
     rows: list[list[str | float]] = [
         [entry.label, *(measures.get(name, "") for name in columns)]
         for entry, measures in zip(entries, measured)

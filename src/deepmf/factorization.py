@@ -18,6 +18,7 @@ from deepmf._utils.messages import counted
 from deepmf._utils.safe_archives import load_npz
 from deepmf._utils.threads import single_blas
 from deepmf.core.datafit import SQUARED, Datafit
+from deepmf.core.divergence import beta_of
 from deepmf.core.parameters import Parametrized, check_integer
 from deepmf.core.quadratic import Array
 from deepmf.core.state import State
@@ -37,7 +38,7 @@ from deepmf.data.validation import (
 )
 from deepmf.fitting.diagnostics.finding import Finding
 from deepmf.fitting.history import History
-from deepmf.fitting.problem import Problem, beta_of, problem_from_spec
+from deepmf.fitting.problem import Problem, problem_from_spec
 from deepmf.fitting.registry import UnknownNameError
 from deepmf.hierarchy.names import feature_names, layer_names, top_rows
 from deepmf.hierarchy.tree import draw_tree

@@ -25,7 +25,7 @@ from rich.text import Text
 
 from deepmf._utils.messages import message_of
 from deepmf.cli.wording import as_options
-from deepmf.fitting.problem import beta_of
+from deepmf.core.divergence import beta_of
 
 if TYPE_CHECKING:
     from deepmf.factorization import Factorization

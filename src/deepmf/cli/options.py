@@ -12,10 +12,10 @@ from typing import Annotated, Any
 
 import typer
 
+from deepmf.core.divergence import BETAS
 from deepmf.data.features import ALL
 from deepmf.data.scaling import SCALES
 from deepmf.datasets.catalogue import CATALOGUE
-from deepmf.fitting.problem import BETAS
 from deepmf.fitting.recipes import NONE, RECIPES
 from deepmf.fitting.registry import STARTS, known
 from deepmf.io import Reading

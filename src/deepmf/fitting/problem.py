@@ -22,7 +22,7 @@ from deepmf.constraints import (
 )
 from deepmf.constraints.stacked import stacked
 from deepmf.core.datafit import SQUARED, Datafit
-from deepmf.core.divergence import BetaDivergence
+from deepmf.core.divergence import BETAS, BetaDivergence, beta_of
 from deepmf.core.parameters import Parametrized
 from deepmf.data.panels import Panels
 from deepmf.fitting.registry import resolve
@@ -252,10 +252,6 @@ def check_normalize(given: Any) -> Normalize:
     return given
 
 
-BETAS = {"frobenius": 2.0, "kullback-leibler": 1.0, "itakura-saito": 0.0}
-"""Distances that have names."""
-
-
 def check_beta_loss(given: Any, depth: int) -> tuple[Datafit, ...]:
     """The distance of each layer from one name or number, or one for each; none: all squared."""
     listed = per_layer("beta_loss", list(given) if isinstance(given, tuple) else given, depth)
@@ -275,12 +271,6 @@ def _beta(given: Any) -> float:
             f"2, one for all layers or one for each, got {given!r}."
         )
     return float(given)
-
-
-def beta_of(fit: Datafit) -> str | float:
-    """The name or number by which users ask for a distance."""
-    beta = fit.beta if isinstance(fit, BetaDivergence) else 2.0
-    return next((name for name, known in BETAS.items() if known == beta), beta)
 
 
 def check_ranks(ranks: object) -> list[int]:

@@ -11,9 +11,9 @@ import numpy as np
 
 from deepmf._utils.messages import setting
 from deepmf._utils.processes import Progress, in_parallel
+from deepmf.core.divergence import beta_of
 from deepmf.factorization import Factorization
 from deepmf.fitting.history import DIVERGED
-from deepmf.fitting.problem import beta_of
 from deepmf.metrics import hoyer, match
 from deepmf.runs.config import Config, ConfigError
 from deepmf.runs.execute import execute, open_data

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from deepmf._utils.atomic_files import UNREADABLE
 from deepmf._utils.safe_archives import load_npy, load_npz
 from deepmf._utils.text_tables import write_csv
+from deepmf.core.divergence import beta_of
 from deepmf.data.dataset import Truth
 from deepmf.factorization import Factorization
-from deepmf.fitting.problem import beta_of
 from deepmf.io import FORMATS
 from deepmf.io.numpy_files import Npy
 from deepmf.io.spectral_library import write_library

@@ -102,7 +102,7 @@ def show_layers(run: Run) -> None:
 
 
 def show_errors(f: Factorization, shares: Sequence[float], sizes: Sequence[float]) -> None:
-    """What each layer leaves of the data and what it explains, from shares of the deviance."""
+    """Table of what each layer leaves of the data and explains, from shares of the deviance."""
     left = np.asarray(shares, dtype=np.float64)
     columns: dict[str, Sequence[object]] = {
         "layer": range(1, f.depth + 1),

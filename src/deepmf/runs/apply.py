@@ -112,7 +112,7 @@ def apply(
 
 
 def _deviances(f: Factorization, X: Any, weights: str | None) -> tuple[list[float], list[float]]:
-    """What each layer leaves of the data that its codes are of, and the whole of it."""
+    """Deviance of the data from each layer with its codes, and that from what knows nothing."""
     layers = range(1, f.depth + 1)
     if not f.problem.fits:
         squares = [squared_residuals(X, f.basis(layer), f.codes(layer)) for layer in layers]

@@ -219,8 +219,9 @@ FIT_OPTIONS: dict[str, Any] = {
         list[str],
         "--beta-loss",
         MODEL,
-        f"How far a fit is from what it fits: {', '.join(BETAS)} (for counts: kullback-leibler), "
-        f"or a number from 0 to 2. Recipes scale counts for frobenius only. {_PER_LAYER}",
+        "Distance that is minimized: frobenius (squared errors), kullback-leibler (for counts), "
+        "itakura-saito (for powers), or a number from 0 to 2; default frobenius. With others, "
+        f"recipes do not scale counts. {_PER_LAYER}",
         "NAME|NUMBER",
         values=tuple(BETAS),
     ),

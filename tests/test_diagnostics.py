@@ -420,9 +420,27 @@ def test_findings_name_the_start_and_the_codes():
         history=SimpleNamespace(data_errors=np.array([[0.1, 0.9]])),
         state=SimpleNamespace(over_codes=True),
     )
-    (finding,) = unexplained(done)
+    (finding,) = unexplained(done, build_problem([2, 1]))
     assert "it fits H_1, but what is small in H_1" in str(finding)
+    assert "0.9 of the data's squares" in str(finding)
+    (finding,) = unexplained(done, build_problem([2, 1], beta_loss=1))
+    assert "0.9 of the data's deviance" in str(finding)
+    assert not list(unexplained(done, build_problem([2, 1], beta_loss=[1, 2])))
     rival = Rival(1, 0.001, np.eye(4)[:, ::2])
     done = SimpleNamespace(alone=[Alone(0.1, np.eye(4)[:, 1::2], [rival])])
     (finding,) = unstable(done, ["snpa", "k-means"])
     assert "Start 2 of init, k-means, gave layer 1 other components" in str(finding)
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_divergences_are_not_judged_by_squares():
+    rng = np.random.default_rng(0)
+    X = rng.poisson(rng.gamma(0.3, 1, (30, 1)) @ rng.gamma(0.5, 8, (1, 200))).astype(float)
+    X[:, 3] *= 1000
+    squared, counts = (
+        factorize(X, [4, 2], beta_loss=beta, random_state=0)
+        for beta in ("frobenius", "kullback-leibler")
+    )
+    assert "scale" in {finding.kind for finding in squared.findings}
+    assert not {f.kind for f in counts.findings} & {"scale", "outlier", "depth", "unused"}
+    assert not any("squares" in str(finding) for finding in counts.findings)

@@ -32,7 +32,7 @@ from deepmf.fitting.control import Callback, Control
 from deepmf.fitting.diagnostics import findings, warn_of_findings
 from deepmf.fitting.fingerprint import fingerprint
 from deepmf.fitting.fit import Fit, fit
-from deepmf.fitting.problem import Problem, beta_of, build_problem, check_ranks
+from deepmf.fitting.problem import Problem, build_problem, check_ranks
 from deepmf.fitting.recipes import preparation_of, recipe_of, with_recipe
 from deepmf.fitting.registry import name_of_start, resolve_start
 from deepmf.init import Start
@@ -101,7 +101,8 @@ def factorize(
     scale : {"tfidf", "sublinear-tfidf", "log", "unit", "none"}, optional
         How samples are scaled first: counts of words by their rarity, counts of genes by the
         logarithm of their share, all to norm one. The result keeps what X was scaled by, and scales
-        new samples alike. ``None`` (default): not at all, or as the recipe has it for raw counts.
+        new samples alike. ``None`` (default): not at all, or as the recipe has it for raw counts
+        under squared errors.
     max_features : int or "all", optional
         Number of features to keep: those of largest variance over the samples, once these are
         scaled. For arrays and sparse matrices in memory. The result keeps which these are, and new
@@ -295,7 +296,7 @@ class Plan:
     ) -> Plan:
         """The plan that the arguments of `factorize` describe; ``control`` goes to `Control`."""
         chosen = recipe_of(recipe)
-        preparation = preparation_of(chosen, scale, max_features)
+        preparation = preparation_of(chosen, scale, max_features, beta_loss)
         given = {
             "model": model,
             "constraint_W": constraint_W,
@@ -341,7 +342,7 @@ def run(data: Matrix, layout: Layout, plan: Plan) -> Factorization:
     check_seen(data)
     check_scale(data)
     if problem.fits:
-        check_divergence(data, [beta_of(fit) for fit in problem.fits])
+        check_divergence(data, problem.beta_loss)
     if problem.nonnegative and not plan.allow_negative:
         check_sign(data)
     width = plan.panel_size

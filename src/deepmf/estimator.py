@@ -81,7 +81,8 @@ class DeepMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     scale : {"tfidf", "sublinear-tfidf", "log", "unit", "none"}, optional
         How samples are scaled first: counts of words by their rarity, counts of genes by the
         logarithm of their share, all to norm one. The result keeps what X was scaled by, and scales
-        new samples alike. ``None`` (default): not at all, or as the recipe has it for raw counts.
+        new samples alike. ``None`` (default): not at all, or as the recipe has it for raw counts
+        under squared errors.
     max_features : int or "all", optional
         Number of features to keep: those of largest variance over the samples, once these are
         scaled. For arrays and sparse matrices in memory. The result keeps which these are, and new

@@ -18,6 +18,7 @@ from deepmf._utils.messages import counted
 from deepmf._utils.safe_archives import load_npz
 from deepmf._utils.threads import single_blas
 from deepmf.core.datafit import SQUARED, Datafit
+from deepmf.core.divergence import beta_of
 from deepmf.core.parameters import Parametrized, check_integer
 from deepmf.core.quadratic import Array
 from deepmf.core.state import State
@@ -28,7 +29,13 @@ from deepmf.data.layout import Layout
 from deepmf.data.matrix import Matrix, as_numpy
 from deepmf.data.panels import Coding, Panels
 from deepmf.data.preparation import check_unprepared, prepared_alike, weights_of, words_of
-from deepmf.data.validation import as_matrix, check_scale, check_seen, check_whole
+from deepmf.data.validation import (
+    as_matrix,
+    check_divergence,
+    check_scale,
+    check_seen,
+    check_whole,
+)
 from deepmf.fitting.diagnostics.finding import Finding
 from deepmf.fitting.history import History
 from deepmf.fitting.problem import Problem, problem_from_spec
@@ -269,8 +276,8 @@ class Factorization:
             own = one[i].layers[0].constraint_W.scales(Z)  # the fit had Z in its set
             own = np.ones(Z.shape[1]) if own is None else own
             part = replace(self, W=[Z / own], problem=one[i], scales=[], strength=strength)
-            part = replace(part, layout=Layout())  # codes are not prepared as data are
-            codes = part.encode(as_numpy(codes) / scales) / own[:, None]
+            panels = part._coded(as_matrix(as_numpy(codes) / scales))
+            codes = as_numpy(panels.own(panels.codes.H)) / own[:, None]
         return codes
 
     def squared_error(
@@ -371,6 +378,8 @@ class Factorization:
             X, weights = prepared_alike(X, layout), weights_of(weights, layout.kept)
         data = as_matrix(X, weights=weights, device=device)
         self._check_rows(data.shape[0])
+        if self.problem.fits and not data.lazy:
+            check_divergence(data, self.problem.beta_loss, new=True)
         return data
 
     def _coded(self, data: Matrix) -> Panels:
@@ -582,17 +591,28 @@ class Factorization:
 
     def __repr__(self) -> str:
         model = self.problem.loss.name or type(self.problem.loss).__name__
-        errors, prepared = enumerate(self.history.data_errors[-1], start=1), words_of(self.layout)
-        measure = "shares of the deviance left:" if self.problem.fits else None
+        prepared = words_of(self.layout)
         return "\n".join(
             [
                 f"{model} factorization, ranks {self.ranks}",
                 *([f"data: {prepared}"] if prepared else []),
                 f"{counted(self.n_iter, 'sweep')}, stopped by {self.stop_reason}",
-                measure or "relative squared data errors:",
-                *(f"  layer {layer}: {error:.3g}" for layer, error in errors),
+                *self._errors_in_words(),
             ]
         )
+
+    def _errors_in_words(self) -> list[str]:
+        errors, fits = self.history.data_errors[-1], self.problem.fits
+        if not fits:
+            lines = (f"  layer {k}: {error:.3g}" for k, error in enumerate(errors, start=1))
+            return ["relative squared data errors:", *lines]
+        return [
+            "explained deviance:",
+            *(
+                f"  layer {k}: {100 * (1 - error):.3g} % ({beta_of(fit)})"
+                for k, (error, fit) in enumerate(zip(errors, fits), start=1)
+            ),
+        ]
 
     def _lifts(self, layer: int) -> list[Array]:
         """H_2, ..., H_l as NumPy arrays."""

@@ -211,7 +211,7 @@ def test_findings_are_notes(tmp_path):
     said = run(*fit, "--model", "layer-centric:lam=1000", "--tol", "1e-3")
     flat = " ".join(said.output.split())
     assert flat.count("X looks like raw counts") == 1
-    assert "try --scale log for cells, --scale tfidf for words." in flat
+    assert "try --beta-loss kullback-leibler, or --scale log for cells, --scale tfidf" in flat
     assert flat.count("lower their weight, for example --model layer-centric:lam=0.1") == 1
     notes = json.loads((tmp_path / "out/summary.json").read_text())["notes"]
     findings = Factorization.load(tmp_path / "out/factors.npz").findings

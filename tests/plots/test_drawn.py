@@ -384,3 +384,17 @@ def test_scans_show_every_candidate_with_its_spread():
     assert said[0] == "ranks to take, or to choose between"
     assert said[1] == "agreement that counts as reproduced"
     assert "duplicate or empty" in said[2]
+
+
+def test_shares_of_a_deviance_are_lines_between_those_measured():
+    rng = np.random.default_rng(0)
+    X = rng.poisson(rng.gamma(0.3, 1, (15, 4)) @ rng.gamma(0.5, 8, (4, 60))).astype(float)
+    f = factorize(X, [4, 2], beta_loss="kullback-leibler", max_iter=9, tol=0)
+    fig = plot_errors(f)
+    assert "unexplained" in fig.axes[0].get_ylabel()
+    (layer,), (data,) = fig.axes[1].lines, fig.axes[3].lines
+    left = f.history.data_errors[:, 1]
+    assert np.isnan(left[1:-1]).all()
+    np.testing.assert_array_equal(data.get_xdata(), [0, 9])
+    np.testing.assert_allclose(data.get_ydata(), 100 * left[[0, -1]])
+    assert len(layer.get_xdata()) == 10

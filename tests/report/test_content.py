@@ -323,3 +323,45 @@ def test_a_ranking_is_given_or_made(scene):
         "rows": [["flat", 1.0], ["deep", None]],
         "about": [None, None],
     }
+
+
+def counted_run(**settings):
+    rng = np.random.default_rng(0)
+    X = rng.poisson(rng.gamma(0.3, 1, (15, 4)) @ rng.gamma(0.5, 8, (4, 60))).astype(float)
+    return Run("counts", factorize(X, [4, 2], max_iter=5, tol=0, random_state=0, **settings))
+
+
+def test_a_divergence_is_shown_by_what_it_explains():
+    run = counted_run(beta_loss="kullback-leibler")
+    content = content_of(run)
+    (shown,) = content["runs"]
+    assert content["deviance"]
+    assert "the Kullback-Leibler divergence" in shown["summary"]
+    assert shown["tiles"][0]["what"] == "deviance explained, layer 1"
+    assert float(shown["tiles"][0]["value"]) == pytest.approx(100 * run.f.explained(1), rel=1e-2)
+    left = run.f.history.data_errors
+    assert shown["history"]["data"][0] == pytest.approx(left[:, 0].tolist(), rel=1e-4)
+    assert shown["history"]["data"][1][1:-1] == [None] * (len(left) - 2)
+    assert shown["history"]["data"][1][-1] == pytest.approx(left[-1, 1], rel=1e-4)
+
+
+@pytest.mark.filterwarnings("ignore:X looks like raw counts")
+def test_tables_say_what_squared_errors_explain():
+    run = counted_run()
+    (shown,) = content_of(run)["runs"]
+    assert shown["tiles"][0]["what"] == "explained, layer 1"
+    assert float(shown["tiles"][0]["value"]) == pytest.approx(100 * run.f.explained(1), rel=1e-2)
+    assert "divergence" not in shown["summary"]
+
+
+@pytest.mark.filterwarnings("ignore:X looks like raw counts")
+def test_runs_by_different_distances_show_shares():
+    runs = counted_run(), counted_run(beta_loss=["kullback-leibler", 1.5])
+    content = content_of(*runs)
+    squared, other = content["runs"]
+    assert content["deviance"]
+    assert [squared["deviance"], other["deviance"]] == [False, True]
+    last = runs[0].f.history.data_errors[-1, 0]
+    assert squared["history"]["data"][0][-1] == pytest.approx(last, rel=1e-4)
+    assert "layer 1: explained (%)" in content["ranking"]["columns"]
+    assert "then the beta divergence 1.5" in other["summary"]

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from deepmf.cli.console import error_messages, note, printable, say, table
+from deepmf.cli.console import error_messages, note, printable, say, show_errors
 from deepmf.cli.options import (
     FIT_OPTIONS,
     READING_OPTIONS,
@@ -64,9 +64,5 @@ def apply(
             note(text)
         m, n = len(done.run.f.W[0]), done.run.f.H[0].shape[1]
         say(f"{printable(done.run.name)}: {m} features x {n} samples")
-        rows = [
-            [k, rank, 100 * error**0.5]
-            for k, (rank, error) in enumerate(zip(done.run.f.ranks, done.errors), start=1)
-        ]
-        table(["layer", "components", "relative error in %"], rows)
+        show_errors(done.run.f, done.errors, done.sizes)
         say(f"Results are in {out}.")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -18,10 +18,12 @@ from deepmf.cli.options import (
     Out,
     Overwrite,
     Quiet,
+    beta_loss_of,
     config_of,
     takes,
 )
 from deepmf.cli.wording import in_options
+from deepmf.fitting.recipes import all_squared
 from deepmf.fitting.registry import known
 
 if TYPE_CHECKING:
@@ -30,7 +32,10 @@ if TYPE_CHECKING:
 
 Models = Annotated[
     list[str] | None,
-    typer.Option("--model", help="A model, as in fit; repeat. Default: all four."),
+    typer.Option(
+        "--model",
+        help="A model, as in fit; repeat. Default: all four, or those that --beta-loss allows.",
+    ),
 ]
 Configs = Annotated[
     list[Path] | None,
@@ -54,15 +59,17 @@ def compare(
     """Fit several models or settings to the same data, rank them, and show them side by side.
 
     Ranked by MRSA where --truth is given, else by the data error of the last layer.
+    Errors by different --beta-loss do not compare: the order is then the one given.
 
     Example: deepmf compare urban.mat --truth end6.mat --ranks 6,4,2 -o urban-all/
     """
     with error_messages():
+        from deepmf.runs.compare import comparable
         from deepmf.runs.compare import compare as compare_all
         from deepmf.runs.folder import check_free, new_folder
 
         files = config or []
-        names = model or ([] if files else list(known("model")))
+        names = model or ([] if files else _models(given))
         settings = {name: config_of(data, None, {**given, "model": name}) for name in names}
         settings |= {_label(file): config_of(data, file, given) for file in files}
         if len({_folder_name(label) for label in settings}) < len(names) + len(files):
@@ -82,9 +89,22 @@ def compare(
             for text in entry.run.notes:
                 if text not in said:
                     note(f"{entry.label}: {text}")
-        shown = [c for c in columns if not c.startswith(("layer error", "sparsity"))]
+        by_truth = any(name.startswith("MRSA") for name in columns)
+        if not (by_truth or comparable([entry.run.f for entry in entries])):
+            note(
+                "the settings have different --beta-loss, and shares by these do not compare: they "
+                "are in the order given."
+            )
+        shown = [c for c in columns if not c.startswith(("layer e", "sparsity"))]
         table(shown, [[row[columns.index(c)] for c in shown] for row in rows])
         say(f"Results are in {out}; open {out / 'report.html'}.")
+
+
+def _models(given: Mapping[str, Any]) -> list[str]:
+    """All models, or those that other distances than squared errors are for."""
+    found = known("model")
+    squared = all_squared(beta_loss_of(given))
+    return [name for name, model in found.items() if squared or model.consistent]  # type: ignore
 
 
 def write_comparison(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -25,8 +25,10 @@ from rich.text import Text
 
 from deepmf._utils.messages import message_of
 from deepmf.cli.wording import as_options
+from deepmf.core.divergence import beta_of
 
 if TYPE_CHECKING:
+    from deepmf.factorization import Factorization
     from deepmf.fitting.history import Progress as Sweeps
     from deepmf.runs.run import Run
 
@@ -90,15 +92,29 @@ def table(columns: list[str], rows: Iterable[Iterable[object]]) -> None:
 def show_layers(run: Run) -> None:
     """Errors of each layer, and its measures against truth and classes where known."""
     f = run.f
-    errors = (100 * np.sqrt(f.history.data_errors[-1])).tolist()
-    rows = zip(range(1, f.depth + 1), f.ranks, errors)
-    table(["layer", "components", "relative error in %"], rows)
+    show_errors(f, f.history.data_errors[-1], f.data_sizes)
     names = list(dict.fromkeys(name for measures in run.measures for name in measures))
     if names:
         say("")
         found = enumerate(run.measures, start=1)
         values = ([k, *(measures.get(name, "") for name in names)] for k, measures in found)
         table(["layer", *names], values)
+
+
+def show_errors(f: Factorization, shares: Sequence[float], sizes: Sequence[float]) -> None:
+    """Table of what each layer leaves of the data and explains, from shares of the deviance."""
+    left = np.asarray(shares, dtype=np.float64)
+    columns: dict[str, Sequence[object]] = {
+        "layer": range(1, f.depth + 1),
+        "components": f.ranks,
+    }
+    if f.problem.fits:
+        columns["beta loss"] = [str(beta_of(fit)) for fit in f.problem.fits]
+        columns["deviance"] = (left * np.asarray(sizes)).tolist()
+    else:
+        columns["relative error in %"] = (100 * np.sqrt(left)).tolist()
+    columns["explained in %"] = (100 * (1 - left)).tolist()
+    table([*columns], zip(*columns.values()))
 
 
 def _cell(value: object) -> str:

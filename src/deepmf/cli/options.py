@@ -12,6 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
+from deepmf.core.divergence import BETAS
 from deepmf.data.features import ALL
 from deepmf.data.scaling import SCALES
 from deepmf.datasets.catalogue import CATALOGUE
@@ -214,6 +215,16 @@ FIT_OPTIONS: dict[str, Any] = {
         "Default: the recipe's, or sum.",
         values=("sum", "norm", "codes"),
     ),
+    "beta_loss": _option(
+        list[str],
+        "--beta-loss",
+        MODEL,
+        "Distance that is minimized: frobenius (squared errors), kullback-leibler (for counts), "
+        "itakura-saito (for powers), or a number from 0 to 2; default frobenius. With others, "
+        f"recipes do not scale counts. {_PER_LAYER}",
+        "NAME|NUMBER",
+        values=tuple(BETAS),
+    ),
     "augment": _option(
         int,
         "--augment",
@@ -338,6 +349,7 @@ def _settings(given: Mapping[str, Any]) -> dict[str, Any]:
     settings["init"] = _all_or_each(given.get("init") or [])
     for name in ("model", "solver"):
         settings[name] = None if given.get(name) is None else spec(name, given[name])
+    settings["beta_loss"] = beta_loss_of(given)
     for name in ("constraint_W", "constraint_H", "regularizer_W", "regularizer_H"):
         settings[name] = _all_or_each([spec(name, text) for text in given.get(name) or ()])
     if given.get("min_volume") is not None:
@@ -350,6 +362,20 @@ def _settings(given: Mapping[str, Any]) -> dict[str, Any]:
 def _all_or_each(values: list[Any]) -> Any:
     """None, one for all layers, or one for each."""
     return values if len(values) > 1 else values[0] if values else None
+
+
+def beta_loss_of(given: Mapping[str, Any]) -> Any:
+    """Names and numbers from ``kullback-leibler,1.5`` or several options."""
+    texts: list[str] = given.get("beta_loss") or []
+    return _all_or_each([_beta(part) for text in texts for part in text.split(",")])
+
+
+def _beta(text: str) -> str | float:
+    """A number where the text is one."""
+    try:
+        return float(text)
+    except ValueError:
+        return text.strip()
 
 
 def _shape(text: str | None) -> tuple[int, int] | None:

@@ -14,6 +14,9 @@ from deepmf.core.majorized import Majorized, Part
 from deepmf.core.quadratic import Array
 from deepmf.core.separable import FLOOR, Separable, product
 
+BETAS = {"frobenius": 2.0, "kullback-leibler": 1.0, "itakura-saito": 0.0}
+"""Distances that have names."""
+
 _BLOCK = 1 << 20
 """Products of a sparse matrix's entries that are formed together."""
 
@@ -87,6 +90,12 @@ class BetaDivergence(Datafit):
         if sparse.issparse(T) and not self.nonzeros_only:
             T = T.toarray()
         return Explained(self.beta, T, weights)
+
+
+def beta_of(fit: Datafit) -> str | float:
+    """The name or number by which users ask for a distance."""
+    beta = fit.beta if isinstance(fit, BetaDivergence) else 2.0
+    return next((name for name, known in BETAS.items() if known == beta), beta)
 
 
 @dataclass(frozen=True, eq=False)

@@ -239,9 +239,12 @@ def check_whole(A: Matrix, constraint: Any, name: str = "X") -> None:
         )
 
 
-def check_divergence(A: Matrix, names: Sequence[str | float]) -> None:
-    """Refuse data that distances of these names (``beta_loss``) are not defined for."""
+def check_divergence(
+    A: Matrix, beta_loss: str | float | Sequence[str | float], new: bool = False
+) -> None:
+    """Refuse data, to fit or ``new`` of a fit, that distances of layers are not defined for."""
     least = A.stats.smallest
+    names = beta_loss if isinstance(beta_loss, list | tuple) else [beta_loss]
     smallest_allowed = "positive" if "itakura-saito" in names else "nonnegative"
     if least > 0 or (least == 0 and smallest_allowed == "nonnegative"):
         return
@@ -253,9 +256,9 @@ def check_divergence(A: Matrix, names: Sequence[str | float]) -> None:
     if smallest_allowed == "positive":
         remedy = "Add a small constant, such as a thousandth of the mean"
     raise SettingError(
-        f"{setting('beta_loss')}={list(names)} needs {smallest_allowed} data, but X has {what} "
-        f"(first {found.value:.6g} at row {found.row}, column {found.column}). {remedy}, or use "
-        f"{setting(beta_loss='frobenius')}."
+        f"{setting(beta_loss=beta_loss)} needs {smallest_allowed} data, but X has {what} "
+        f"(first {found.value:.6g} at row {found.row}, column {found.column}). {remedy}, "
+        f"or {'fit with' if new else 'use'} {setting(beta_loss='frobenius')}."
     )
 
 

@@ -22,7 +22,7 @@ from deepmf.constraints import (
 )
 from deepmf.constraints.stacked import stacked
 from deepmf.core.datafit import SQUARED, Datafit
-from deepmf.core.divergence import BetaDivergence
+from deepmf.core.divergence import BETAS, BetaDivergence, beta_of
 from deepmf.core.parameters import Parametrized
 from deepmf.data.panels import Panels
 from deepmf.fitting.registry import resolve
@@ -82,6 +82,12 @@ class Problem:
     def fit(self, k: int) -> Datafit:
         """The distance of a layer's term."""
         return self.fits[k] if self.fits else SQUARED
+
+    @property
+    def beta_loss(self) -> str | float | list[str | float]:
+        """The distance of all layers by name or number, or one for each where they differ."""
+        named = [beta_of(self.fit(k)) for k in range(len(self.layers))]
+        return named if any(each != named[0] for each in named) else named[0]
 
     @property
     def keeps_zeros(self) -> bool:
@@ -246,9 +252,6 @@ def check_normalize(given: Any) -> Normalize:
     return given
 
 
-_BETAS = {"frobenius": 2.0, "kullback-leibler": 1.0, "itakura-saito": 0.0}
-
-
 def check_beta_loss(given: Any, depth: int) -> tuple[Datafit, ...]:
     """The distance of each layer from one name or number, or one for each; none: all squared."""
     listed = per_layer("beta_loss", list(given) if isinstance(given, tuple) else given, depth)
@@ -259,21 +262,15 @@ def check_beta_loss(given: Any, depth: int) -> tuple[Datafit, ...]:
 
 
 def _beta(given: Any) -> float:
-    if isinstance(given, str) and given in _BETAS:
-        return _BETAS[given]
+    if isinstance(given, str) and given in BETAS:
+        return BETAS[given]
     real = isinstance(given, Real) and not isinstance(given, bool | np.bool_)
     if not real or not 0 <= given <= 2:
         raise SettingError(
-            f"{setting('beta_loss')} must be {', '.join(map(repr, _BETAS))} or a number from 0 to "
+            f"{setting('beta_loss')} must be {', '.join(map(repr, BETAS))} or a number from 0 to "
             f"2, one for all layers or one for each, got {given!r}."
         )
     return float(given)
-
-
-def beta_of(fit: Datafit) -> str | float:
-    """The name or number by which users ask for a distance."""
-    beta = fit.beta if isinstance(fit, BetaDivergence) else 2.0
-    return next((name for name, known in _BETAS.items() if known == beta), beta)
 
 
 def check_ranks(ranks: object) -> list[int]:
@@ -415,7 +412,7 @@ def _check_divergences(problem: Problem) -> None:
     """Refuse divergences with models, directions and sets that they cannot be combined with."""
     if not problem.fits:
         return
-    wanted = f"{setting('beta_loss')}={[beta_of(fit) for fit in problem.fits]}"
+    wanted = setting(beta_loss=problem.beta_loss)
     loss, by_layer = problem.loss, problem.loss.errors == "layer"
     divergent = [fit.nonnegative for fit in problem.fits]
     if not loss.consistent:

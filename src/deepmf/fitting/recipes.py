@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 from deepmf._utils.messages import SettingError, setting
@@ -106,10 +107,13 @@ def recipe_of(name: object) -> Recipe | None:
 
 
 def preparation_of(
-    recipe: Recipe | None, scale: Any = None, max_features: Any = None
+    recipe: Recipe | None, scale: Any = None, max_features: Any = None, beta_loss: Any = None
 ) -> Preparation:
-    """Preparation of X as asked, and of raw counts as the recipe has it."""
-    if recipe is None:
+    """Preparation of X as asked, and of raw counts as the recipe has it for squared errors.
+
+    Divergences have a use for counts as they are.
+    """
+    if recipe is None or not all_squared(beta_loss):
         return Preparation(scale, max_features)
     return Preparation(scale, max_features, recipe.counts, recipe.max_features)
 
@@ -120,9 +124,19 @@ def with_recipe(
     """Settings, with the recipe's or else the default in the place of those that are None.
 
     A recipe's penalty on W is left out where a set for W is given, which it may not suit, and where
-    components are ``held``.
+    components are ``held``; its sets for H are for squared errors alone.
     """
     fallback = {**DEFAULTS, **({} if recipe is None else recipe.of_depth(depth))}
     if held or given.get("constraint_W") is not None:
         fallback.pop("regularizer_W", None)
+    if not all_squared(given.get("beta_loss")):
+        fallback.pop("constraint_H", None)
     return {k: fallback.get(k) if value is None else value for k, value in given.items()}
+
+
+def all_squared(beta_loss: Any) -> bool:
+    """Whether the layers that were asked for are all fitted by squared errors."""
+    each = beta_loss if isinstance(beta_loss, list | tuple) else [beta_loss]
+    return all(
+        given in (DEFAULTS["beta_loss"], 2) for given in each if isinstance(given, str | Real)
+    )

@@ -155,6 +155,7 @@ def _results(f: Factorization, names: Sequence[Sequence[str]]) -> dict[tuple[str
     about: dict[str, Any] = {
         "ranks": np.array(f.ranks),
         "data_errors": f.history.data_errors[-1],
+        "explained": 1 - f.history.data_errors[-1],
     }
     for layer in range(1, f.depth + 1):
         out["obsm", f"X_deepmf_{layer}"] = np.ascontiguousarray(f.codes(layer).T)

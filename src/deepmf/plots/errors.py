@@ -34,6 +34,11 @@ _KINDS = (
     ("layer_errors", "error of each layer (%)\n" + r"$\|W_{l-1} - W_l H_l\|$"),
     ("data_errors", "error of the data (%)\n" + r"$\|X - W_l H_l \cdots H_1\|$"),
 )
+_DEVIANCES = (
+    ("layer_errors", "unexplained of\neach layer (%)"),
+    ("data_errors", "unexplained of\nthe data (%)"),
+)
+"""Labels of shares of deviances."""
 
 
 def plot_errors(
@@ -45,7 +50,9 @@ def plot_errors(
 
     ||W_{l-1} - W_l H_l|| / ||W_{l-1}^(0)|| and ||X - W_l H_l ... H_1|| / ||X|| in per cent, not
     squared, on logarithmic axes, one curve per fit. Errors above 1000 %, of fits that diverged,
-    are not drawn: they would flatten all other curves.
+    are not drawn: they would flatten all other curves. Where a fit has another ``beta_loss``, all
+    curves are shares of the deviance left (of the squares, for squared errors), and those that were
+    measured only at the start and the end are straight lines between.
 
     Parameters
     ----------
@@ -60,13 +67,14 @@ def plot_errors(
         raise ValueError("There is no fit to draw: fits is empty.")
     drawn = {name: fit_of(f) for name, f in fits.items()}
     depth = max(f.depth for f in drawn.values())
+    by_deviance = any(f.problem.fits for f in drawn.values())
     fig = new_figure(min(width, 1.9 * (depth + 1)), 3.4)
     grid = fig.add_gridspec(2, depth + 1)
-    for row, (column, label) in enumerate(_KINDS):
+    for row, (column, label) in enumerate(_DEVIANCES if by_deviance else _KINDS):
         for layer in range(depth):
             ax = fig.add_subplot(grid[row, layer])
             curves = {
-                name: _percent(f.history[column][:, layer])
+                name: _percent(f.history[column][:, layer], by_deviance)
                 for name, f in drawn.items()
                 if layer < f.depth
             }
@@ -87,15 +95,17 @@ def plot_errors(
     return fig
 
 
-def _percent(squares: Array) -> Array:
-    """Relative errors, not squared; NaN where they say no more than that the fit diverged."""
-    errors = 100 * np.sqrt(np.maximum(squares, 0))
-    return np.where(errors < 100 * DIVERGED, errors, np.nan)
+def _percent(shares: Array, by_deviance: bool) -> Array:
+    """Shares, or relative errors, not squared; infinite where they say only that a fit diverged."""
+    left = np.maximum(shares, 0)
+    hidden = left >= DIVERGED**2
+    return np.where(hidden, np.inf, 100 * (left if by_deviance else np.sqrt(left)))
 
 
 def _draw(ax: Axes, curves: Mapping[str, Array], order: list[str]) -> int:
     """Curves over the sweeps, on a logarithmic axis unless an objective is negative.
 
+    A line crosses values that are NaN, which nobody measured, but not those that are infinite.
     Gives the power of ten that the tick labels of large or small numbers leave out.
     """
     from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
@@ -105,9 +115,11 @@ def _draw(ax: Axes, curves: Mapping[str, Array], order: list[str]) -> int:
     logarithmic = bool(known.size and np.nanmin(values) >= 0)
     for name, y in curves.items():
         k = order.index(name)
+        measured = np.flatnonzero(~np.isnan(y))
+        y = y[measured]
         hidden = ~np.isfinite(y) | (logarithmic & (y == 0))
         ax.plot(
-            np.arange(len(y)),
+            measured,
             np.where(hidden, np.nan, y),
             color=color(k),
             ls=_DASHES[k % len(_DASHES)],
@@ -124,9 +136,24 @@ def _draw(ax: Axes, curves: Mapping[str, Array], order: list[str]) -> int:
         steps = (1, 2, 5) if decades < 3 else (1,)
         ax.yaxis.set_major_locator(LogLocator(subs=steps) if decades > 0.5 else MaxNLocator(4))
         ax.yaxis.set_minor_formatter(NullFormatter())
-    ax.yaxis.set_major_formatter(FuncFormatter(lambda y, _: f"{y / 10.0**power:.3g}"))
+    few = _digits(known)
+    ax.yaxis.set_major_formatter(
+        FuncFormatter(
+            lambda y, _: np.format_float_positional(
+                y / 10.0**power, precision=few, fractional=False, trim="-"
+            )
+        )
+    )
     ax.xaxis.set_major_locator(MaxNLocator(4, integer=True))
     ax.tick_params(labelsize=SMALL, which="both")
     ax.grid(axis="y", color="0.93", lw=0.4)
     plain_axes(ax)
     return power
+
+
+def _digits(values: Array) -> int:
+    """Digits that tell ticks between the values apart: at least three."""
+    if not values.size or values.max() <= values.min():
+        return 3
+    span = (values.max() - values.min()) / values.max()
+    return int(np.clip(2 - np.floor(np.log10(span)), 3, 8))

@@ -66,7 +66,7 @@ function path(xs, ys, pieces = [[0, xs.length]]) {
 }
 
 /* Draws lines into the host, and again whenever its width changes.
-   series: [{label, x, y, color, dash, click}];
+   series: [{label, x, y, color, dash, click, gaps (its line leaves out points of the others)}];
    options: title, formula, name (what it is, for screen readers), xLabel, yLabel, height, format,
    tickFormat, log, zero, integers (no ticks between them), ticks (names of the places along x),
    pieces, restAtEnd (show last values at rest). */
@@ -93,7 +93,8 @@ function lineChart(host, series, options) {
     series.forEach((s, i) => {
       const rest = options.restAtEnd ? s.y.length - 1 : -1;
       const point = x === null ? rest : nearest(s.x, x);
-      values[i].textContent = point >= 0 ? format(s.y[point]) : "";
+      const known = !s.gaps || x === null || s.x[point] === x;
+      values[i].textContent = point < 0 ? "" : known ? format(s.y[point]) : "–";
     });
   }
 

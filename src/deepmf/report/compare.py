@@ -45,16 +45,18 @@ def default_ranking(runs: Sequence[Run], labels: Sequence[str]) -> Ranking:
     found = [(name, k) for run in runs for k, own in enumerate(run.measures) for name in own]
     names = list(dict.fromkeys(name for name, _ in found))
     known = sorted(set(found), key=lambda pair: (names.index(pair[0]), pair[1]))
+    deviance = any(run.f.problem.fits for run in runs)
     columns = [
         "run",
-        *(f"layer {k + 1}: error (%)" for k in range(depth)),
+        *(f"layer {k + 1}: {'explained' if deviance else 'error'} (%)" for k in range(depth)),
         *(f"layer {k + 1}: {name}" for name, k in known),
         "sweeps",
         "seconds",
     ]
     rows = []
     for run, label in zip(runs, labels):
-        errors = (100 * root(run.f.history.data_errors[-1])).tolist()
+        left = run.f.history.data_errors[-1]
+        errors = (100 * (1 - left if deviance else root(left))).tolist()
         errors += [""] * (depth - len(errors))
         own = [run.measures[k].get(name, "") if k < run.f.depth else "" for name, k in known]
         time = float(run.f.history.time[-1])

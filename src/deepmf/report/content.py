@@ -71,12 +71,20 @@ def report_content(
     """
     layout = runs[0].f.layout
     axis = Axis.of(layout, len(runs[0].f.W[0]), detail.points)
+    deviance = any(run.f.problem.fits for run in runs)
     content: dict[str, Any] = {
+        "deviance": deviance,
         "kind": layout.kind,
         "show": "bars" if axis is None else "curves",
         "axis": None if axis is None else axis.content(),
         "picture": _picture(layout, detail.block),
-        "runs": [_run(run, label, axis, detail) for run, label in zip(runs, labels)],
+        "runs": [
+            {
+                **_run(run, label, axis, detail),
+                "history": _history(run.f, deviance),
+            }
+            for run, label in zip(runs, labels)
+        ],
         "ranking": None,
         "side": [],
     }
@@ -128,6 +136,7 @@ def _run(run: Run, label: str, axis: Axis | None, detail: Detail) -> dict[str, A
         "label": short(label),
         "model": model_name(f),
         "ranks": f.ranks,
+        "deviance": bool(f.problem.fits),
         "summary": summary(f),
         "tiles": _tiles(run, layers),
         "notes": [str(note) for note in run.notes],
@@ -136,7 +145,6 @@ def _run(run: Run, label: str, axis: Axis | None, detail: Detail) -> dict[str, A
         "layers": layers,
         "residual": _residual(run, detail.block),
         "color": _color(f, detail.block),
-        "history": _history(f),
         "measures": measures_table(run),
     }
 
@@ -241,15 +249,16 @@ def _truth(run: Run, layer: int, axis: Axis | None) -> dict[str, Any] | None:
     }
 
 
-def _history(f: Factorization) -> dict[str, Any]:
-    """Objective and relative errors ``||.|| / ||.||`` of at most 500 sweeps.
+def _history(f: Factorization, deviance: bool) -> dict[str, Any]:
+    """Objective and relative errors ``||.|| / ||.||``, or shares left, of at most 500 sweeps.
 
-    Errors of fits that diverged are missing: they would flatten all others.
+    Errors of fits that diverged are missing: they would flatten all others. So are shares of
+    deviances that were not measured.
     """
 
-    def errors(squares: Array) -> list[Any]:
-        values = root(squares.T)
-        return rounded(np.where(values < DIVERGED, values, np.nan))
+    def errors(shares: Array) -> list[Any]:
+        values = root(shares.T)
+        return rounded(np.where(values < DIVERGED, values**2 if deviance else values, np.nan))
 
     h = f.history
     kept = thinned(len(h), _SWEEPS)
@@ -263,11 +272,21 @@ def _history(f: Factorization) -> dict[str, Any]:
 
 
 def _tiles(run: Run, layers: list[dict[str, Any]]) -> list[dict[str, str]]:
-    """Key numbers: what it is, the number, its unit."""
+    """Key numbers: what it is, the number, its unit.
+
+    Of tables, what layers explain: counts and texts are mostly chance, and relative errors of 90 %
+    are good ones.
+    """
+    f = run.f
+    explained = bool(f.problem.fits) or f.layout.kind == "table"
+    what = (
+        "deviance explained" if f.problem.fits else "explained" if explained else "relative error"
+    )
     tiles = []
-    for k, error in enumerate(root(run.f.history.data_errors[-1]).tolist(), start=1):
-        value, unit = (digits(100 * error), "%") if error < DIVERGED else ("diverged", "")
-        tiles.append({"what": f"relative error, layer {k}", "value": value, "unit": unit})
+    for k, error in enumerate(root(f.history.data_errors[-1]).tolist(), start=1):
+        number = digits(100 * (1 - error**2 if explained else error))
+        value, unit = (number, "%") if error < DIVERGED else ("diverged", "")
+        tiles.append({"what": f"{what}, layer {k}", "value": value, "unit": unit})
     for k, layer in enumerate(layers, start=1):
         if layer["truth"] is not None:
             mean = digits(layer["truth"]["mean"])

@@ -7,6 +7,21 @@ const ERROR_KINDS = [
   ["layer", "Error of each layer", "‖W_{l−1} − W_l H_l‖ / ‖W_{l−1} at the start‖, with W_0 = X"],
 ];
 
+const DEVIANCE_KINDS = [
+  ["data", "Unexplained of the data", "share of the deviance left, or of the squares for squared errors"],
+  ["layer", "Unexplained of each layer", "of the components or codes that it fits, at the start"],
+];
+
+const errorKinds = () => (data.deviance ? DEVIANCE_KINDS : ERROR_KINDS);
+
+// A line of errors; of deviances, through the sweeps after which they were measured.
+function errorLine(r, key, l, look) {
+  const [x, y] = [r.history[clock], r.history[key][l]];
+  if (!r.deviance || !y) return { ...look, x, y };
+  const known = y.map((_, i) => i).filter((i) => y[i] !== null);
+  return { ...look, x: known.map((i) => x[i]), y: known.map((i) => y[i]), gaps: known.length < y.length };
+}
+
 function drawErrors() {
   tabs(byId("errors-tabs"), ["Sweeps", "Seconds"], clock === "sweep" ? 0 : 1, (i) => {
     clock = i ? "time" : "sweep";
@@ -25,14 +40,12 @@ const clockOptions = () => ({
 });
 
 const errorOptions = (title, formula) =>
-  ({ ...clockOptions(), title, formula, name: title, yLabel: "error", log: true, format: percent, tickFormat: percentTick });
+  ({ ...clockOptions(), title, formula, name: title, yLabel: data.deviance ? "unexplained" : "error", log: true, format: percent, tickFormat: percentTick });
 
 // The objective, then each kind of error with a line per layer.
 function ownErrors() {
-  const { history, layers } = run();
-  const kinds = ERROR_KINDS.map(([key, words, formula]) => ({
-    series: layers.map((_, l) =>
-      ({ label: `layer ${l + 1}`, x: history[clock], y: history[key][l], color: color(l) })),
+  const kinds = errorKinds().map(([key, words, formula]) => ({
+    series: run().layers.map((_, l) => errorLine(run(), key, l, { label: `layer ${l + 1}`, color: color(l) })),
     options: errorOptions(words, formula),
   }));
   return [objectiveChart(), ...kinds];
@@ -42,10 +55,10 @@ function ownErrors() {
 // the chosen run alone, for objectives of different models do not compare.
 function comparedErrors() {
   const depth = Math.max(...data.runs.map((r) => r.layers.length));
-  const rows = ERROR_KINDS.map(([key, words, formula]) =>
+  const rows = errorKinds().map(([key, words, formula]) =>
     Array.from({ length: depth }, (_, l) => ({
       series: data.runs
-        .map((r, i) => ({ label: r.label, x: r.history[clock], y: r.history[key][l], color: color(i) }))
+        .map((r, i) => errorLine(r, key, l, { label: r.label, color: color(i) }))
         .filter((s) => s.y),
       options: errorOptions(`${words}, layer ${l + 1}`, formula),
     })));

@@ -21,6 +21,11 @@ _STOPPED = {
     "diverged": "stopped because it diverged",
 }
 
+_DISTANCES = {
+    "frobenius": "squared errors",
+    "kullback-leibler": "the Kullback-Leibler divergence",
+    "itakura-saito": "the Itakura-Saito divergence",
+}
 
 _COLUMNS = {
     "MRSA": "angle between the layer's components and the true ones, after removal of their "
@@ -47,6 +52,11 @@ _COLUMNS = {
     "error": "‖X − W_l H_l ⋯ H_1‖ / ‖X‖: how far layer l is from the data; lower is better",
     "layer error": "‖W_{l−1} − W_l H_l‖ / ‖W_{l−1} at the start‖, W_0 being X: how far layer l is "
     "from the layer above it; lower is better",
+    "explained": "share of the data that layer l explains: 1 minus the part of the deviance that "
+    "it leaves (of ‖X‖² for squared errors); higher is better, and shares by different distances "
+    "do not compare",
+    "layer explained": "share that layer l explains of what it fits, the layer above it; higher is "
+    "better",
     "sparsity": "Hoyer's measure of the components, mean over the layer: 0 where all entries have "
     "the same size, 1 where one alone is not zero",
     "instability": "mean MRSA between matched components of layer 1 from two seeds: 0 where the "
@@ -94,9 +104,19 @@ def summary(f: Factorization) -> str:
     prepared = f" ({said})" if said else ""
     return (
         f"{_size(f.layout, m, n)}{prepared} factored into {ranks} {parts} by the "
-        f"{model_name(f)} model; "
+        f"{model_name(f)} model{_distance(f)}; "
         f"{f.n_iter} {sweeps}, {_STOPPED.get(f.stop_reason, f'stopped by {f.stop_reason}')}."
     )
+
+
+def _distance(f: Factorization) -> str:
+    """The distance of the fit, or those of its layers, where there are others than squares."""
+    if not f.problem.fits:
+        return ""
+    named = f.problem.beta_loss
+    each = named if isinstance(named, list) else [named]
+    said = [_DISTANCES[b] if isinstance(b, str) else f"the beta divergence {b:.3g}" for b in each]
+    return f" and {', then '.join(said)}"
 
 
 def _size(layout: Layout, m: int, n: int) -> str:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from deepmf._utils.messages import SettingError, setting
+from deepmf.core.terms import DataTerm
 from deepmf.data.containers import check_same_features
 from deepmf.data.dataset import Dataset
 from deepmf.data.layout import Layout
@@ -39,7 +40,9 @@ class Applied:
     run: Run
     """The run with the codes, the layout and the residuals of these data."""
     errors: Sequence[float]
-    """||X - W_l codes||^2 / ||X||^2 of each layer."""
+    """||X - W_l codes||^2 / ||X||^2 of each layer; with divergences the share of the deviance."""
+    sizes: Sequence[float]
+    """The whole that each of these is a share of."""
 
 
 def apply(
@@ -80,7 +83,7 @@ def apply(
     check_same_features(data.layout, fitted, data.X.shape, m)
     data = _prepared(run, data, config.scale)
     allow = config.fit.get("allow_negative") if allow_negative is None else allow_negative
-    if f.problem.nonnegative and not allow:
+    if f.problem.nonnegative and not f.problem.fits and not allow:
         least = as_matrix(data.X, weights=weights).stats.smallest
         if least < 0:
             raise SettingError(
@@ -94,7 +97,6 @@ def apply(
     codes = [plain.encode(data.X, layer, weights=weights) for layer in own]
     layout = replace(data.layout, spectra_totals=_spectra_totals(f))
     f = replace(f, H=[*codes, *f.H[len(codes) :]], layout=layout)
-    squares = [squared_residuals(data.X, f.basis(layer), f.codes(layer)) for layer in layers]
     done = replace(
         run,
         name=data.name,
@@ -105,8 +107,23 @@ def apply(
         truth={k: known._replace(A=None) for k, known in run.truth.items()},
         measured=(),
     )
-    sums = [(residuals.sum(), norms.sum()) for residuals, norms in squares]
-    return Applied(done, [float(left / whole) if whole else 0.0 for left, whole in sums])
+    left, sizes = _deviances(f, data.X, weights)
+    return Applied(done, [a / b if b else 0.0 for a, b in zip(left, sizes)], sizes)
+
+
+def _deviances(f: Factorization, X: Any, weights: str | None) -> tuple[list[float], list[float]]:
+    """Deviance of the data from each layer with its codes, and that from what knows nothing."""
+    layers = range(1, f.depth + 1)
+    if not f.problem.fits:
+        squares = [squared_residuals(X, f.basis(layer), f.codes(layer)) for layer in layers]
+        return [float(r.sum()) for r, _ in squares], [float(n.sum()) for _, n in squares]
+    left, sizes = [], []
+    with as_matrix(X, weights=weights).panels() as panels:
+        for layer, fit in zip(layers, f.problem.fits):
+            sizes.append(float(panels.size(fit)))
+            panels.codes.set(f.codes(layer))
+            left.append(2 * float(panels.values([DataTerm(1.0, f.basis(layer), fit)])[0]))
+    return left, sizes
 
 
 def save_applied(folder: Path, applied: Applied) -> None:
@@ -115,7 +132,12 @@ def save_applied(folder: Path, applied: Applied) -> None:
     check_space(folder, run.f)
     write_samples(folder, run)
     layers = [
-        {"rank": rank, "components": run.names[k - 1], "data_error": error}
+        {
+            "rank": rank,
+            "components": run.names[k - 1],
+            "data_error": error,
+            "explained": 1 - error,
+        }
         for k, (rank, error) in enumerate(zip(run.f.ranks, applied.errors), start=1)
     ]
     said = {"name": run.name, "layers": layers, "notes": list(run.notes), "facts": dict(run.facts)}

@@ -11,6 +11,7 @@ import numpy as np
 
 from deepmf._utils.messages import setting
 from deepmf._utils.processes import Progress, in_parallel
+from deepmf.core.divergence import beta_of
 from deepmf.factorization import Factorization
 from deepmf.fitting.history import DIVERGED
 from deepmf.metrics import hoyer, match
@@ -40,9 +41,12 @@ class Entry:
             f"{name} {k}": own[k - 1][name] for name in named for k in layers if name in own[k - 1]
         }
         last = f.history.data_errors[-1], f.history.layer_errors[-1]
-        data, layer = (100 * np.sqrt(errors) for errors in last)
-        found |= {f"error {k} %": float(data[k - 1]) for k in layers}
-        found |= {f"layer error {k} %": float(layer[k - 1]) for k in layers}
+        if f.problem.fits:
+            data, layer, what = (*(100 * (1 - left) for left in last), "explained")
+        else:
+            data, layer, what = (*(100 * np.sqrt(left) for left in last), "error")
+        found |= {f"{what} {k} %": float(data[k - 1]) for k in layers}
+        found |= {f"layer {what} {k} %": float(layer[k - 1]) for k in layers}
         found |= {f"sparsity {k}": float(np.mean(hoyer(f.basis(k)))) for k in layers}
         if self.instability is not None:
             found["instability"] = self.instability
@@ -58,7 +62,8 @@ def compare(
     """Fit every setting with every seed, in parallel; the best setting first.
 
     They are ranked by the mean MRSA to the truth where there is one, else by the data error of the
-    last layer. Of several seeds the run with the lowest objective stands for the setting.
+    last layer; errors by different ``beta_loss`` do not compare, and leave the order as given. Of
+    several seeds the run with the lowest objective stands for the setting.
     """
     _check(configs)  # mistakes show before the work begins
     tasks = [
@@ -74,7 +79,8 @@ def ranking_table(
 ) -> tuple[list[str], list[list[str | float]]]:
     """Columns and rows of all measures, best entry first; ``first`` heads the labels."""
     measured = [entry.measures() for entry in entries]
-    columns = list(dict.fromkeys(name for measures in measured for name in measures))
+    named = dict.fromkeys(name for measures in measured for name in measures)
+    columns = [*(name for name in named if name != "seconds"), "seconds"]
     rows: list[list[str | float]] = [
         [entry.label, *(measures.get(name, "") for name in columns)]
         for entry, measures in zip(entries, measured)
@@ -119,8 +125,9 @@ def _check(configs: Mapping[str, Config]) -> None:
 
 def _of_data(config: Config) -> tuple[Any, ...]:
     """The settings that X depends on."""
-    prepared = (config.scale, config.max_features, config.fit.get("recipe"))
-    return (config.path, config.reading, *prepared)
+    prepared = (config.scale, config.max_features)
+    by_recipe = (config.fit.get("recipe"), config.fit.get("beta_loss"))
+    return (config.path, config.reading, *prepared, *by_recipe)
 
 
 def _entry(label: str, runs: Sequence[Run]) -> Entry:
@@ -140,16 +147,27 @@ def instability(fits: Sequence[Factorization]) -> float | None:
 
 
 def _ranked(entries: list[Entry]) -> list[Entry]:
-    """Entries in the order of the mean MRSA, where all fits that did not diverge have one."""
+    """Entries in the order of the mean MRSA, where all fits that did not diverge have one.
+
+    Else in that of their errors; in that given, where these are of different distances.
+    """
     angles, errors = {}, {}
     for entry in entries:
         measures = entry.measures()
         found = [v for name, v in measures.items() if name.startswith("MRSA")]
-        errors[entry.label] = _or_last(measures[f"error {entry.run.f.depth} %"])
+        errors[entry.label] = _or_last(entry.run.f.history.data_errors[-1, -1])
         angles[entry.label] = float(np.mean(found)) if found else np.inf
     sound = [label for label, error in errors.items() if error < np.inf]
-    values = angles if all(angles[label] < np.inf for label in sound) else errors
-    return sorted(entries, key=lambda entry: values[entry.label])
+    if all(angles[label] < np.inf for label in sound):
+        return sorted(entries, key=lambda entry: angles[entry.label])
+    if not comparable([entry.run.f for entry in entries]):
+        return entries
+    return sorted(entries, key=lambda entry: errors[entry.label])
+
+
+def comparable(fits: Sequence[Factorization]) -> bool:
+    """Whether the last layers of fits measure their errors by one distance."""
+    return len({beta_of(f.problem.fit(f.depth - 1)) for f in fits}) == 1
 
 
 def _or_last(value: float) -> float:

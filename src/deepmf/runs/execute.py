@@ -57,6 +57,7 @@ _OF_RECIPES = (
     "regularizer_H",
     "hierarchy",
     "normalize",
+    "beta_loss",
     "init",
     "tol",
 )
@@ -94,7 +95,9 @@ def open_data(config: Config) -> Dataset:
         )
     if config.labels is not None:
         data = replace(data, labels=read_labels(config.labels, data))
-    preparation = preparation_of(recipe_for(config, data), config.scale, config.max_features)
+    preparation = preparation_of(
+        recipe_for(config, data), config.scale, config.max_features, config.fit.get("beta_loss")
+    )
     X, layout, _ = preparation.of(data.X, data.layout, config.fit.get("weights"))
     return data.prepared(X, layout)
 
@@ -281,6 +284,7 @@ def resolved(config: Config, f: Factorization, arguments: dict[str, Any]) -> Con
     for name, values in chosen.items():
         if name.startswith(("constraint", "regularizer")) and values.count(values[0]) == f.depth:
             chosen[name] = NONE if values[0] is None else values[0]
+    chosen["beta_loss"] = f.problem.beta_loss
     return replace(config, fixed=None, fit={**FIT_DEFAULTS, **arguments, **chosen})
 
 

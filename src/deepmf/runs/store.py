@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from deepmf._utils.atomic_files import UNREADABLE
 from deepmf._utils.safe_archives import load_npy, load_npz
 from deepmf._utils.text_tables import write_csv
+from deepmf.core.divergence import beta_of
 from deepmf.data.dataset import Truth
 from deepmf.factorization import Factorization
 from deepmf.io import FORMATS
@@ -110,6 +111,8 @@ def summarize(run: Run) -> dict[str, Any]:
                 "components": run.names[layer - 1],
                 "data_error": _finite(last.data_errors[-1, layer - 1]),
                 "layer_error": _finite(last.layer_errors[-1, layer - 1]),
+                "explained": _finite(f.explained(layer)),
+                **_of_divergence(f, layer),
                 "weight": _finite(f.weights[layer - 1]),
                 **({} if score is None else {"mrsa": score.mean}),
                 "measures": run.measures[layer - 1],
@@ -128,6 +131,14 @@ def summarize(run: Run) -> dict[str, Any]:
     }
 
 
+def _of_divergence(f: Factorization, layer: int) -> dict[str, Any]:
+    """The distance of a layer and its deviance, in a fit that has others than squared errors."""
+    if not f.problem.fits:
+        return {}
+    deviance = f.data_sizes[layer - 1] * f.history.data_errors[-1, layer - 1]
+    return {"beta_loss": beta_of(f.problem.fit(layer - 1)), "deviance": _finite(deviance)}
+
+
 def _measured(layer: Mapping[str, Any]) -> dict[str, float]:
     """The measures of a layer in a summary that do not follow from the truth."""
     given = layer.get("measures", {})
@@ -142,8 +153,11 @@ def _write_tables(folder: Path, run: Run) -> None:
     f, layout, h = run.f, run.f.layout, run.f.history
     layers = range(1, f.depth + 1)
     head = ["sweep", "objective", "seconds"]
-    head += [f"squared_{kind}_error_{layer}" for kind in ("data", "layer") for layer in layers]
-    values = np.column_stack([h.objective, h.time, h.data_errors, h.layer_errors]).tolist()
+    column = "{}_deviance_left_{}" if f.problem.fits else "squared_{}_error_{}"
+    head += [column.format(kind, layer) for kind in ("data", "layer") for layer in layers]
+    values: Any = np.column_stack([h.objective, h.time, h.data_errors, h.layer_errors]).tolist()
+    if f.problem.fits:  # not all deviances are measured after every sweep
+        values = [["" if v != v else v for v in row] for row in values]
     write_csv(folder / "history.csv", head, ([k, *row] for k, row in enumerate(values)))
 
     labels: dict[str, Sequence[Any]] = {}

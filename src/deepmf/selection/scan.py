@@ -100,7 +100,8 @@ def scan(
                     the features predicted from codes that the other features alone decide
         agreement   1 - MRSA / 50 of the component of one half that the other half repeats worst
 
-    The fits have your settings, ``init`` included, and see complete samples, so that any start,
+    With another ``beta_loss`` errors are roots of shares of the deviance. The fits have your
+    settings, ``init`` included, and see complete samples, so that any start,
     constraint, penalty or model works as it will in the final fit. Stability is measured by other
     samples, not by other seeds: a deterministic start repeats itself on the same data, whatever the
     rank. Seeds of random starts differ between the halves all the same. Deeper layers compress
@@ -150,6 +151,7 @@ def scan(
         recipe_of(settings.get("recipe")),
         settings.pop("scale", None),
         settings.pop("max_features", None),
+        settings.get("beta_loss"),
     )
     columns = as_columns(X, "observed")[0]
     grid = _grid(ranks)

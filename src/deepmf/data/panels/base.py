@@ -12,8 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deepmf._utils.digests import column_hashes
+from deepmf._utils.messages import SettingError, setting
 from deepmf.constraints import Constraint, Unconstrained
 from deepmf.core.datafit import Datafit, SquaredError
+from deepmf.core.divergence import BetaDivergence, beta_of
 from deepmf.core.quadratic import Array, Quadratic
 from deepmf.core.state import DataSurrogates
 from deepmf.core.terms import DataTerm
@@ -215,9 +217,13 @@ class Panels(ABC):
         """Refuse distances that this kind of data cannot be fitted with."""
         other = [t.fit for t in terms if type(t.fit) is not SquaredError]
         if other and not self.any_datafit:
-            raise ValueError(
-                f"{other[0]!r} cannot be fitted to data of this kind ({type(self).__name__}), "
-                f"which know squared errors alone. Give X as an array or a sparse matrix."
+            fit = other[0]
+            named = isinstance(fit, BetaDivergence)
+            wanted = setting(beta_loss=beta_of(fit)) if named else repr(fit)
+            raise SettingError(
+                f"{wanted} cannot be fitted to data of this kind ({type(self).__name__}), which "
+                f"know squared errors alone. Give X as an array or a sparse matrix, without "
+                f"{setting('device')}."
             )
 
     def own(self, M: Any) -> Any:

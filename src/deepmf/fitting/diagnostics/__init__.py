@@ -48,9 +48,9 @@ def findings(
     """
     found = [*scale(problem, panels)]
     if not found and tol > 0 and done.stop_reason in ("tol", "max_iter"):  # counts have long tails
-        found += outliers(done, panels, layout)
+        found += outliers(done, problem, panels, layout)
     if done.stop_reason == "tol":
-        found += unexplained(done)
+        found += unexplained(done, problem)
         found += given_up(done, problem, panels.shape)
         poor = {finding.layer for finding in found}  # its copies are a consequence
         found += [f for f in near_copies(done, problem) if f.layer not in poor]

@@ -13,7 +13,8 @@ from deepmf.fitting.problem import Problem
 from deepmf.losses import LayerCentric
 
 _UNEXPLAINED = 0.5
-"""Relative squared error from which on a layer has lost the data, if the one before has not."""
+"""Relative squared error, or share of a deviance, from which on a layer has lost the data, if the
+one before has not."""
 
 _GIVEN_UP = 1 / 3
 """Share of what a layer explains beyond the next, fitted alone, that it may give up in the model
@@ -29,19 +30,22 @@ _CLOSED = 0.25
 between flat fits; where lam was 100 it shrank to 0.04 and 0.19, in good fits not below 0.9."""
 
 _EXACT = 1e-8
-"""Relative squared error of a flat fit below which nothing is left for more components."""
+"""Relative squared error of a flat fit, or share of the deviance that it leaves, below which
+nothing is left for more components."""
 
 
-def unexplained(done: Fit) -> Iterator[Finding]:
+def unexplained(done: Fit, problem: Problem) -> Iterator[Finding]:
     """A deeper layer that fits the components before it, but not the data."""
+    whole = _whole(problem)
     left = done.history.data_errors[-1]
     before = "H" if done.state.over_codes else "W"
     for k in range(1, len(left)):
-        if left[k] > max(_UNEXPLAINED, 4 * left[k - 1]):
+        compare = problem.fit(k) == problem.fit(k - 1)
+        if compare and left[k] > max(_UNEXPLAINED, 4 * left[k - 1]):
             yield Finding.of(
                 "lost",
                 k + 1,
-                f"Layer {k + 1} leaves {left[k]:.3g} of the data's squares unexplained, layer {k} "
+                f"Layer {k + 1} leaves {left[k]:.3g} of the data's {whole} unexplained, layer {k} "
                 f"only {left[k - 1]:.3g}: it fits {before}_{k}, but what is small in {before}_{k} "
                 f"is not small in the data. Try {setting(model='data-centric')}, which fits the "
                 f"data by every layer.",
@@ -55,11 +59,14 @@ def given_up(done: Fit, problem: Problem, shape: tuple[int, int]) -> Iterator[Fi
     ``(f_l - e_l) / (e_{l+1} - e_l)`` of what its further components explain. Layers from the first
     tree on are restricted, not pulled.
     """
+    whole = _whole(problem)
     flat, left = [layer.error for layer in done.alone], done.history.data_errors[-1]
     pulled = len(flat) - 1 if problem.first_tree is None else problem.first_tree
     for k in range(min(len(flat) - 1, pulled)):
         gap = flat[k + 1] - flat[k]
         further = problem.ranks[k] - problem.ranks[k + 1]
+        if problem.fit(k) != problem.fit(k + 1):
+            continue
         told = further > 0 and gap > flat[k + 1] * _of_noise(further, shape)
         if not told or flat[k + 1] < _EXACT:
             continue
@@ -75,15 +82,23 @@ def given_up(done: Fit, problem: Problem, shape: tuple[int, int]) -> Iterator[Fi
         yield Finding.of(
             "copy" if kept < _CLOSED else "lost",
             k + 1,
-            f"Layer {k + 1} {what}: it leaves {left[k]:.3g} of the data's squares unexplained, a "
+            f"Layer {k + 1} {what}: it leaves {left[k]:.3g} of the data's {whole} unexplained, a "
             f"flat fit of rank {problem.ranks[k]} {flat[k]:.3g} and one of rank "
             f"{problem.ranks[k + 1]} {flat[k + 1]:.3g}. {_remedy(problem)}",
         )
 
 
 def needless(done: Fit, problem: Problem, shape: tuple[int, int]) -> Iterator[Finding]:
-    """A first layer whose further components explain no more than they would of white noise."""
-    if len(done.alone) < 2 or done.alone[-1].error < _EXACT or problem.overfitted(0, shape):
+    """A first layer whose further components explain no more than they would of white noise.
+
+    Squares alone say how much that is.
+    """
+    if (
+        problem.fits
+        or len(done.alone) < 2
+        or done.alone[-1].error < _EXACT
+        or problem.overfitted(0, shape)
+    ):
         return
     first, last = done.alone[0].error, done.alone[-1].error
     ranks = problem.ranks
@@ -107,6 +122,11 @@ def _of_noise(components: int, shape: tuple[int, int]) -> float:
     """
     m, n = shape
     return float(components * (m**-0.5 + n**-0.5) ** 2)
+
+
+def _whole(problem: Problem) -> str:
+    """The noun for what errors are shares of."""
+    return "deviance" if problem.fits else "squares"
 
 
 def _remedy(problem: Problem) -> str:

@@ -14,6 +14,7 @@ from deepmf.data.matrix import adapted, as_numpy
 from deepmf.data.panels import Panels
 from deepmf.fitting.diagnostics.finding import Finding
 from deepmf.fitting.fit import Fit
+from deepmf.fitting.problem import Problem
 
 _FEW = 3
 """Largest number of samples that a component of outliers is for."""
@@ -33,8 +34,13 @@ _FEATURES = 10
 """Number of features below which one of them may well have most of the squares."""
 
 
-def outliers(done: Fit, panels: Panels, layout: Layout) -> Iterator[Finding]:
-    """Samples that a component of layer 1 is for, and a feature with nearly all of the squares."""
+def outliers(done: Fit, problem: Problem, panels: Panels, layout: Layout) -> Iterator[Finding]:
+    """Samples that a component of layer 1 is for, and a feature with nearly all of the squares.
+
+    Divergences bow less to large entries, and counts have long tails.
+    """
+    if problem.fits:
+        return
     found: dict[int, list[int]] = {}
     for component, samples in enumerate(_samples_of_components(done, panels)):
         for j in samples:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from deepmf._utils.threads import in_threads
+from deepmf._utils.threads import do_in_threads, in_threads
 from deepmf.constraints.base import Constraint
 from deepmf.core.quadratic import Array
 from deepmf.core.separable import Separable
@@ -14,6 +14,10 @@ from deepmf.kernels.loading import load_kernels
 
 _TASK_ENTRIES = 1 << 14
 """Entries of the columns that a thread minimizes together, about a millisecond's work."""
+
+
+_LONG = 1000
+"""Entries of a column from which a compiled projection in linear time pays."""
 
 
 class Simplex(Constraint):
@@ -94,7 +98,19 @@ def _columns(A: Array, M: Array) -> Array:
 
 
 def project_simplex(M: Array) -> Array:
-    """max(m - t, 0) with t such that the column sums to 1, found by sorting: O(r log r) each."""
+    """max(m - t, 0) with t such that the column sums to 1."""
+    if len(M) < _LONG or not np.isfinite(M).all() or load_kernels() is None:
+        return _by_sorting(M)
+    from deepmf.kernels.simplex_projection import project_rows
+
+    rows = np.ascontiguousarray(M.T)
+    out = np.empty_like(rows)
+    do_in_threads(lambda j: project_rows(rows, out, j, j + 1), range(len(rows)))
+    return np.ascontiguousarray(out.T)
+
+
+def _by_sorting(M: Array) -> Array:
+    """`project_simplex` in O(r log r) for each column."""
     top = M.max(axis=0, keepdims=True)
     M = M - top  # the projection is blind to shifts; near 0 the sums below keep their digits
     U = np.sort(M, axis=0)[::-1]

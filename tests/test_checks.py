@@ -486,6 +486,12 @@ class ForgetsZeros(Kullback):
         return super().value(T, B, H, weights)
 
 
+class ForgetsZerosOfBases(Kullback):
+    def basis(self, T, B, H, *weights):
+        q = super().basis(T, B, H, *weights)
+        return q + Quadratic.of(A=1.0, C=B) if sparse.issparse(T) else q
+
+
 class Weighs(Kullback):
     def value(self, T, B, H, weights=None):
         return super().value(T, B, H, None if weights is None else 2 * weights)
@@ -511,6 +517,7 @@ class Farther(type(SQUARED)):
         (NotASum(), "values of some columns do not add up"),
         (Proximal(), "surrogates of basis of some columns do not add up"),
         (ForgetsZeros(), "sparse matrix is not that"),
+        (ForgetsZerosOfBases(), "surrogate of basis for a sparse matrix"),
         (Weighs(), "weights of one"),
         (Farther(), "surrogate of codes by .* must lie above"),
     ],

@@ -225,5 +225,5 @@ def _sparse_is_dense(datafit: Datafit, T: Array, B: Array, H: Array) -> None:
 def _same(a: Any, b: Any, M: Array) -> bool:
     """Whether two surrogates change alike."""
     at = (0.5 * M, 2 * M, M * np.linspace(0.5, 2, M.size).reshape(M.shape))
-    changes = [(float(s.value(Z) - s.value(M)) for Z in at) for s in (a, b)]
-    return close(list(changes[0]), list(changes[1]), _SLACK)
+    changes = [[float(s.value(Z) - s.value(M)) for Z in at] for s in (a, b)]
+    return close(changes[0], changes[1], _SLACK)

@@ -85,9 +85,9 @@ def test_updates_and_answers(constraint, penalty, beta):
 
 @pytest.mark.parametrize("beta", BETAS)
 def test_values_and_sizes(beta):
-    p, q = both(counts(), 9)
-    D = BetaDivergence(beta)
-    assert p.size(D) == pytest.approx(D.size(counts()), rel=1e-12)
+    X, D = counts() / 3, BetaDivergence(beta)
+    p, q = both(X, 9)
+    assert p.size(D) == pytest.approx(D.size(X), rel=1e-12)
     for panels in (p, q):
         panels.codes.set(drawn(RANK, N))
     terms = [DataTerm(1.0, drawn(M, RANK), D), DataTerm(1.0, drawn(M, RANK), SQUARED)]

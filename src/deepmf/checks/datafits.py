@@ -202,7 +202,7 @@ def _adds_up(datafit: Datafit, T: Array, B: Array, H: Array) -> None:
 
 
 def _sparse_is_dense(datafit: Datafit, T: Array, B: Array, H: Array) -> None:
-    """Where zeros are allowed, which an infinite distance rules out."""
+    """Sparse targets are as dense ones; an infinite distance means that zeros are not allowed."""
     gaps = np.where(np.abs(T) > np.median(np.abs(T)), T, 0.0)
     with np.errstate(divide="ignore", invalid="ignore"):
         value = float(datafit.value(gaps, B, H))

@@ -33,12 +33,15 @@ from deepmf import (
 )
 from deepmf.checks import (
     check_constraint,
+    check_datafit,
     check_loss,
     check_panels,
     check_regularizer,
     check_solver,
     check_start,
 )
+from deepmf.core.datafit import SQUARED
+from deepmf.core.divergence import BetaDivergence
 from deepmf.data.panels import Codes, DensePanels, Matrix, OnDisk
 from deepmf.fitting.registry import STARTS
 from deepmf.losses import H
@@ -95,6 +98,11 @@ def test_starts(start):
 @pytest.mark.parametrize("loss", [LayerCentric(), LayerCentric(3, False), DataCentric(0.3)])
 def test_losses(loss):
     check_loss(loss)
+
+
+@pytest.mark.parametrize("datafit", [SQUARED, *map(BetaDivergence, (0, 0.5, 1, 1.5))], ids=repr)
+def test_datafits(datafit):
+    check_datafit(datafit)
 
 
 @pytest.mark.parametrize("kind", [np.array, np.asfortranarray, sparse.csr_array, OnDisk])
@@ -413,6 +421,118 @@ def test_broken_losses(loss, said):
         check_loss(loss)
 
 
+class Kullback(BetaDivergence):
+    """With whatever is wrong."""
+
+    def __init__(self):
+        super().__init__(1)
+
+
+class Shifted(Kullback):
+    def value(self, *args):
+        return super().value(*args) + 1.0
+
+
+class Negative(Kullback):
+    def value(self, *args):
+        return -super().value(*args)
+
+
+class LowCodes(Kullback):
+    """A convex function lies above its tangent."""
+
+    def codes(self, T, B, H):
+        return Quadratic(C=B.T @ (T / (B @ H) - 1))
+
+
+class TiltedBasis(Kullback):
+    def basis(self, T, B, H):
+        return super().basis(T, B, H) + Quadratic.of(A=1e8, C=1e8 * B + 1e5)
+
+
+class LowProduct(Kullback):
+    def product(self, T):
+        return 0.5 * super().product(T)
+
+
+class HighTarget(Kullback):
+    """Above is not enough for what is the distance itself."""
+
+    def target(self, P):
+        return 2.0 * super().target(P)
+
+
+class NotASum(Kullback):
+    """Twice as far where there are few columns."""
+
+    def value(self, T, B, H, *weights):
+        return (1 + (T.shape[1] < 9)) * super().value(T, B, H, *weights)
+
+
+class Proximal(Kullback):
+    """A proximal term that is there for few columns alone."""
+
+    def basis(self, T, B, H):
+        few = float(T.shape[1] < 9)
+        return super().basis(T, B, H) + Quadratic.of(A=few, C=few * B)
+
+
+class ForgetsZeros(Kullback):
+    """Of a sparse target, the product where the target is zero."""
+
+    def value(self, T, B, H, weights=None):
+        if sparse.issparse(T):
+            return super().value(T.toarray(), B, H) - np.sum((B @ H)[T.toarray() == 0])
+        return super().value(T, B, H, weights)
+
+
+class ForgetsZerosOfBases(Kullback):
+    def basis(self, T, B, H, *weights):
+        q = super().basis(T, B, H, *weights)
+        return q + Quadratic.of(A=1.0, C=B) if sparse.issparse(T) else q
+
+
+class Weighs(Kullback):
+    def value(self, T, B, H, weights=None):
+        return super().value(T, B, H, None if weights is None else 2 * weights)
+
+
+class Farther(type(SQUARED)):
+    """A tenth of the curvature, which is too little."""
+
+    def codes(self, T, B, H):
+        q = super().codes(T, B, H)
+        return Quadratic(tuple((0.1 * A, R) for A, R in q.terms), q.C - 0.9 * (B.T @ B @ H))
+
+
+@pytest.mark.parametrize(
+    ("datafit", "said"),
+    [
+        (Shifted(), r"where T = B H is 1, not 0"),
+        (Negative(), "its value is -"),
+        (LowCodes(), "the surrogate of codes by .* must lie above"),
+        (TiltedBasis(), "surrogate of basis .*must touch|of basis by .* must lie above"),
+        (LowProduct(), "surrogate of product"),
+        (HighTarget(), "surrogate of target by .* must be the same"),
+        (NotASum(), "values of some columns do not add up"),
+        (Proximal(), "surrogates of basis of some columns do not add up"),
+        (ForgetsZeros(), "sparse matrix is not that"),
+        (ForgetsZerosOfBases(), "surrogate of basis for a sparse matrix"),
+        (Weighs(), "weights of one"),
+        (Farther(), "surrogate of codes by .* must lie above"),
+    ],
+    ids=lambda d: type(d).__name__,
+)
+def test_broken_datafits(datafit, said):
+    with pytest.raises(AssertionError, match=said):
+        check_datafit(datafit)
+
+
+def test_a_datafit_is_an_object():
+    with pytest.raises(TypeError, match="subclass of deepmf's Datafit"):
+        check_datafit("kullback-leibler")
+
+
 class Array(Matrix):
     """A NumPy array behind `Matrix`, with whatever is wrong with its panels."""
 
@@ -454,6 +574,33 @@ class Rough(DensePanels):
         return super().residuals2(bases) + 1e-3
 
 
+class Doubles(DensePanels):
+    def values(self, terms):
+        return 2 * super().values(terms)
+
+
+class Stale(DensePanels):
+    """Answers with the surrogate of the codes before."""
+
+    def improve(self, coding, solver, max_iter, tol):
+        before = super().improve(coding, solver, 0, tol)
+        after = super().improve(coding, solver, max_iter, tol)
+        return after if coding.squared else after._replace(terms=before.terms)
+
+
+class Rises(DensePanels):
+    def improve(self, coding, solver, max_iter, tol):
+        if max_iter and not coding.squared:
+            self.codes.H *= 2
+            max_iter = 0
+        return super().improve(coding, solver, max_iter, tol)
+
+
+class Zero(DensePanels):
+    def size(self, fit):
+        return 1.0
+
+
 def test_a_kind_needs_no_more_than_blocks_and_panels():
     data = Array(X)
     check_panels(data, X)
@@ -470,6 +617,10 @@ def test_a_kind_needs_no_more_than_blocks_and_panels():
         (CannotUndo, "undo does not"),
         (Scaled, r"dot\(G\) differs"),
         (Rough, "residuals2 differs"),
+        (Doubles, r"values \(Beta.* differ|size of X by"),
+        (Stale, "the surrogate that update gives"),
+        (Rises, "an update raises the value"),
+        (Zero, "size of X by BetaDivergence"),
     ],
 )
 def test_broken_panels(kind, said):

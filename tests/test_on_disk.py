@@ -69,6 +69,19 @@ def test_fits_equal_those_in_memory(on_disk, start):
     np.testing.assert_allclose(b.encode(source), a.encode(memory), rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("beta_loss", ["kullback-leibler", 1.5, ["kullback-leibler", "frobenius"]])
+def test_fits_by_divergences_equal_those_in_memory(on_disk, beta_loss):
+    source, memory = on_disk
+    settings = {"beta_loss": beta_loss, "init": "random", "max_iter": 4, "tol": 0}
+    a = factorize(memory, [4, 2], random_state=0, **settings)
+    b = factorize(source, [4, 2], random_state=0, panel_size=256, **settings)
+    tight = 1e-8 if source.dtype == np.float64 else 1e-4
+    np.testing.assert_allclose(b.history.objective, a.history.objective, rtol=tight)
+    assert b.explained(1) == pytest.approx(a.explained(1), rel=10 * tight)
+    assert b.deviance(source) == pytest.approx(a.deviance(memory), rel=1e-4)
+
+
 def test_small_memory_maps_are_arrays(tmp_path, monkeypatch):
     monkeypatch.setattr(module, "_LARGE", 1 << 28)
     np.save(tmp_path / "x.npy", X)

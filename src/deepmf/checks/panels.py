@@ -9,8 +9,10 @@ import numpy as np
 from deepmf._factorize import factorize
 from deepmf.checks.promise import close, promise
 from deepmf.constraints import Nonnegative, Simplex
+from deepmf.core.divergence import BetaDivergence
 from deepmf.core.quadratic import Array
 from deepmf.core.state import DataSurrogates
+from deepmf.core.terms import DataTerm
 from deepmf.data.matrix import as_numpy
 from deepmf.data.panels import Coding, Panels, as_panels
 from deepmf.regularizers import L1
@@ -23,7 +25,8 @@ def check_panels(data: Any, X: Array, rtol: float = 1e-8) -> None:
     """Check the panels of some data against those of the same numbers in an array.
 
     Every method of `Panels` gives what the array's panels give, and so do fits of one and two
-    layers from every start.
+    layers from every start. Panels with ``any_datafit`` also give what the array's panels give for
+    a Kullback-Leibler divergence of the same codes; the steps to these codes are their own.
 
     Parameters
     ----------
@@ -53,6 +56,9 @@ def check_panels(data: Any, X: Array, rtol: float = 1e-8) -> None:
     with as_panels(data) as ours, as_panels(X) as plain:
         _same_facts(ours, plain, rtol)
         _same_updates(ours, plain, rtol)
+        if ours.any_datafit:
+            _same_divergences(ours, plain, rtol)
+            _falls(ours, data)
     for start in ("nndsvd", "random", "snpa", "hierarchical"):
         for ranks in ([_RANK], [_RANK, 2]):
             a, b = (
@@ -128,6 +134,57 @@ def _same_updates(ours: Panels, plain: Panels, rtol: float) -> None:
         promise(
             close(_codes(ours), before, 1e-12), ours, "undo does not take the last update back."
         )
+
+
+def _same_divergences(ours: Panels, plain: Panels, rtol: float) -> None:
+    (m, n), fit, rng = plain.shape, BetaDivergence(1), np.random.default_rng(1)
+    W, H = rng.random((m, _RANK)) + 0.1, rng.random((_RANK, n)) + 0.1
+    terms, solver = (DataTerm(1.0, W, fit),), FastProjectedGradient()
+    coding = Coding(terms, Nonnegative())
+    for p in (ours, plain):
+        p.begin(coding, positive=True)
+    _same_codes(ours, plain, rtol, "begin (positive)")
+    for p in (ours, plain):
+        p.codes.set(H)
+    promise(
+        close(ours.size(fit), plain.size(fit), rtol),
+        ours,
+        f"size of X by {fit!r} differs from the array's.",
+    )
+    _same_codes(ours, plain, rtol, "size")
+    before = ours.values(terms)
+    promise(
+        close(before, plain.values(terms), rtol),
+        ours,
+        f"values ({fit!r}) differ from the array's.",
+    )
+    answer = ours.update(coding, solver, 10, 0.01)
+    plain.codes.set(_codes(ours).astype(float))
+    wanted = plain.update(coding, solver, 0, 1.0)
+    _same_codes(ours, plain, rtol, "an update of the array without steps")
+    after = ours.values(terms)
+    promise(
+        after[0] <= before[0] * (1 + rtol) and _codes(ours).min() >= 0,
+        ours,
+        f"an update raises the value ({fit!r}) from {before[0]:.8g} to {after[0]:.8g}, or leaves "
+        f"nonnegative codes.",
+    )
+    Z = W * rng.uniform(0.5, 2, W.shape)
+    own, known = (a.terms[0].value(Z) - a.terms[0].value(W) for a in (answer, wanted))
+    promise(
+        close(own, known, 10 * rtol),
+        ours,
+        f"the surrogate that update gives for {fit!r} is not that of the array.",
+    )
+    promise(close(answer.gram, wanted.gram, rtol), ours, f"H H' of update ({fit!r}) differs.")
+
+
+def _falls(ours: Panels, data: Any) -> None:
+    """A fit by the divergence never rises."""
+    settings: dict[str, Any] = {"init": "random", "max_iter": 5, "tol": 0, "random_state": 0}
+    objective = factorize(data, [_RANK, 2], beta_loss="kullback-leibler", **settings).history
+    rises = np.diff(objective.objective).max() / objective.objective[0]
+    promise(rises <= 1e-6, ours, f"the objective of a fit by a divergence rises by {rises:.3g}.")
 
 
 def _parts(answer: DataSurrogates, B: Array) -> tuple[float, float, float]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import deepcopy
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -10,8 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from deepmf.core.datafit import Datafit, SquaredError
 from deepmf.core.quadratic import Array
 from deepmf.core.state import DataSurrogates
+from deepmf.core.terms import DataTerm
 from deepmf.data.dask.pool import WorkerPool
 from deepmf.data.panels.base import Coding, Panels, squared_answer
 from deepmf.data.panels.codes import Codes
@@ -60,9 +63,12 @@ class ClusterPanels(Panels):
     """Column panels that stay on their workers.
 
     A sweep sends A and G to every worker and brings X H' and H H' back, m x r_1 + r_1 x r_1 numbers
-    each way whatever n is. `column_norms2` and `dot`, which only starts ask for, bring one or a few
+    each way whatever n is. For divergences it brings the surrogates, whose coefficients are as many
+    for each term. `column_norms2` and `dot`, which only starts ask for, bring one or a few
     numbers for each column.
     """
+
+    any_datafit = True
 
     def __init__(self, workers: WorkerPool, norm2: float) -> None:
         self._workers = workers
@@ -95,13 +101,18 @@ class ClusterPanels(Panels):
         """See `Panels.update`; workers extrapolate their own codes.
 
         Where a worker is lost, others code its columns to optimality for this coding, which no
-        codes they had can beat: the objective still falls (for a convex set, to rounding).
+        codes they had can beat: the objective still falls (for a convex set, to rounding). Codes
+        for divergences are only nearly optimal, so that it may rise there by a little.
         """
         self._expect(coding)
         self._updates += 1
         args = (self._updates, coding, solver, max_iter, tol)
-        XHt, HHt, penalty = self._workers.sum("update", *args)
-        # aligned, and our own
+        found = self._workers.sum("update", *args)
+        # copies are aligned, and our own
+        if not coding.squared:
+            surrogates: DataSurrogates = deepcopy(found)
+            return surrogates
+        XHt, HHt, penalty = found
         return squared_answer(
             np.array(XHt), np.array(HHt), self.norm2, len(coding.terms), float(penalty)
         )
@@ -118,6 +129,20 @@ class ClusterPanels(Panels):
     def residuals2(self, bases: Sequence[Array]) -> Array:
         """See `Panels.residuals2`."""
         return np.asarray(self._workers.sum("residuals2", list(bases)))
+
+    def values(self, terms: Sequence[DataTerm]) -> Array:
+        """See `Panels.values`."""
+        if all(type(t.fit) is SquaredError for t in terms):
+            return super().values(terms)
+        return np.array(self._workers.sum("values", list(terms)))
+
+    def row_sums(self) -> Array:
+        """See `Panels.row_sums`."""
+        return np.array(self._workers.sum("row_sums"))
+
+    def null_distance(self, p: Array, fit: Datafit) -> float:
+        """See `Panels.null_distance`: column sums stay on their workers."""
+        return float(self._workers.sum("null_distance", p, fit))
 
     # --- the starts --------------------------------------------------------------------------
 

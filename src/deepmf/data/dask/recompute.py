@@ -7,8 +7,10 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from deepmf.core.datafit import Datafit
 from deepmf.core.quadratic import Array
 from deepmf.core.state import DataSurrogates
+from deepmf.core.terms import DataTerm
 from deepmf.data.matrix import as_numpy
 from deepmf.data.panels.base import Coding, Panels
 from deepmf.solvers.base import Solver
@@ -22,6 +24,8 @@ class RecomputedPanels(Panels):
     make : function without arguments
         Gives the panels of X, by reading or computing X.
     """
+
+    any_datafit = True
 
     def __init__(self, make: Callable[[], Panels]) -> None:
         self._make = make
@@ -53,6 +57,18 @@ class RecomputedPanels(Panels):
     def residuals2(self, bases: Sequence[Array]) -> Array:
         """See `Panels.residuals2`."""
         return self.opened().residuals2(bases)
+
+    def values(self, terms: Sequence[DataTerm]) -> Array:
+        """See `Panels.values`."""
+        return self.opened().values(terms)
+
+    def row_sums(self) -> Array:
+        """See `Panels.row_sums`."""
+        return self._make().row_sums()
+
+    def null_distance(self, p: Array, fit: Datafit) -> float:
+        """See `Panels.null_distance`."""
+        return self._make().null_distance(p, fit)
 
     def column_norms2(self) -> Array:
         """See `Panels.column_norms2`."""

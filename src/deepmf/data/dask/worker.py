@@ -18,7 +18,10 @@ from scipy import sparse
 
 from deepmf._utils.threads import limit_threads, single_blas
 from deepmf.constraints import Constraint, Unconstrained
+from deepmf.core.datafit import Datafit
 from deepmf.core.quadratic import Array
+from deepmf.core.state import DataSurrogates
+from deepmf.core.terms import DataTerm
 from deepmf.data.dask.recompute import RecomputedPanels
 from deepmf.data.matrix import Found, Matrix, Stats, as_numpy
 from deepmf.data.panels.base import Coding, Panels
@@ -27,10 +30,14 @@ from deepmf.data.validation import in_memory
 from deepmf.solvers import FastProjectedGradient, Solver
 
 _CODE_ITER, _CODE_TOL = 5_000, 1e-6
-"""Limits for recomputing lost codes: tight enough that the objective cannot rise."""
+"""Limits for recomputing lost codes. For squared errors and convex sets they are tight enough that
+the objective cannot rise; steps for divergences approach the best codes more slowly."""
 
 _MAJORIZED = 20
 """Rounds of this under a regularizer, each from its majorizer at the last round's codes."""
+
+_INWARD = 0.1
+"""Part of the way from codes to their column's mean, which leaves zeros and stays on simplices."""
 
 _STRIP = 4096
 """Columns brought back from a device together."""
@@ -203,12 +210,12 @@ class ColumnStore:
         for j, H in self.codes().items():
             self._parts[j].codes.set(constraint.project(np.maximum(H, floor)))
 
-    def update(
-        self, number: int, coding: Coding, solver: Solver, max_iter: int, tol: float
-    ) -> tuple[Any, ...]:
+    def update(self, number: int, coding: Coding, solver: Solver, max_iter: int, tol: float) -> Any:
         """See `Panels.update`; codes that replaced lost ones are first made as good as can be.
 
-        One that is asked for again, as another worker was lost, is not done again.
+        The answer is X H', H H' and the penalty where all terms are squared errors, and otherwise
+        the surrogates. An update that is asked for again, as another worker was lost, is not done
+        again.
         """
         if number == self._done[0]:
             return self._done[1]
@@ -217,14 +224,20 @@ class ColumnStore:
             self._settling, self._fresh = True, False
         else:
             self._settling = False
-        m, r = coding.G.shape
-        sums: tuple[Any, ...] = (np.zeros((m, r)), np.zeros((r, r)), 0.0)
-        for part in self._parts.values():
-            answer = part.update(coding, solver, max_iter, tol)
-            q: Any = answer.terms[0]
-            sums = merged(sums, (q.C, q.terms[0][1], answer.penalty))
-        self._done = (number, sums)
-        return sums
+        parts = self._parts.values()
+        answers = [part.update(coding, solver, max_iter, tol) for part in parts]
+        total: Any = answers[0]
+        if coding.squared:
+            m, r = coding.G.shape
+            total = (np.zeros((m, r)), np.zeros((r, r)), 0.0)
+            for answer in answers:
+                q: Any = answer.terms[0]
+                total = merged(total, (q.C, q.terms[0][1], answer.penalty))
+        else:
+            for answer in answers[1:]:
+                total = merged(total, answer)
+        self._done = (number, total)
+        return total
 
     def undo(self) -> None:
         """See `Panels.undo`; codes that replaced lost ones are then to be sought again."""
@@ -233,16 +246,31 @@ class ColumnStore:
             part.codes.undo()
 
     def code(self, coding: Coding) -> None:
-        """Solve the blocks' coding problem from scratch."""
+        """Solve the blocks' coding problem from scratch; from codes without zeros if they stay."""
         coding = replace(coding, ahead=None)
         for part in self._parts.values():
-            part.begin(coding)
+            part.begin(coding, positive=coding.keeps_zeros)
+            if coding.keeps_zeros:
+                H = as_numpy(part.codes.H)
+                part.codes.set(coding.constraint.project(H + _INWARD * (H.mean(axis=0) - H)))
             for _ in range(1 if coding.regularizer is None else _MAJORIZED):
                 part.update(coding, FastProjectedGradient(), _CODE_ITER, _CODE_TOL)
 
     def residuals2(self, bases: Sequence[Array]) -> Array:
         """See `Panels.residuals2`."""
         return sum((p.residuals2(bases) for p in self._parts.values()), np.zeros(len(bases)))
+
+    def values(self, terms: Sequence[DataTerm]) -> Array:
+        """See `Panels.values`."""
+        return sum((p.values(terms) for p in self._parts.values()), np.zeros(len(terms)))
+
+    def row_sums(self) -> Array:
+        """See `Panels.row_sums`."""
+        return sum((p.row_sums() for p in self._parts.values()), np.zeros((self._rows, 1)))
+
+    def null_distance(self, p: Array, fit: Datafit) -> float:
+        """See `Panels.null_distance`."""
+        return sum(part.null_distance(p, fit) for part in self._parts.values())
 
     def codes(self) -> dict[int, Array]:
         """H_1 of every block."""
@@ -303,6 +331,8 @@ def merged(a: Any, b: Any) -> Any:
         return a if isinstance(a, RemoteFailure) else b
     if isinstance(a, dict):
         return a | b
+    if isinstance(a, DataSurrogates):
+        return a + b
     if isinstance(a, tuple):
         return tuple(x + y for x, y in zip(a, b))
     return None if a is None else a + b

@@ -13,9 +13,13 @@ from numpy.typing import NDArray
 
 from deepmf._utils.messages import setting
 from deepmf._utils.warnings import warn
+from deepmf.core.datafit import SquaredError
+from deepmf.core.divergence import BetaDivergence
 from deepmf.core.parameters import check_integer
 from deepmf.core.quadratic import Array, Quadratic
 from deepmf.core.state import DataSurrogates
+from deepmf.core.terms import DataTerm
+from deepmf.data.gpu.divergences import BasisSums, DivergenceCoding, distance, strips
 from deepmf.data.gpu.streaming import blocks_of
 from deepmf.data.gpu.tensor import TensorData, as_array, as_tensor, at_work
 from deepmf.data.panels.base import Coding, Panels, squared_answer
@@ -64,7 +68,8 @@ class TensorPanels(Panels):
 
     On a CUDA device the whole update of the codes is one pass of compiled kernels, see `kernels`,
     where the solver and the set have one, and the penalty is a shift by numbers (`L1`, `Ridge`).
-    For others G'X comes to the CPU and new codes go back, panel by panel.
+    For others G'X comes to the CPU and new codes go back, panel by panel. Beta divergences go
+    through the operations of PyTorch, see `divergences`.
 
     Parameters
     ----------
@@ -73,6 +78,8 @@ class TensorPanels(Panels):
     width : int, optional
         Columns in a panel.
     """
+
+    any_datafit = True
 
     def __init__(self, data: TensorData, width: int | None = None) -> None:
         self.data = data
@@ -114,6 +121,15 @@ class TensorPanels(Panels):
 
     # --- the fit -----------------------------------------------------------------------------
 
+    def check_datafits(self, terms: Sequence[DataTerm]) -> None:
+        """See `Panels.check_datafits`: squared errors and beta divergences alone."""
+        wrong = [t.fit for t in terms if type(t.fit) not in (SquaredError, BetaDivergence)]
+        if wrong:
+            raise ValueError(
+                f"{wrong[0]!r} cannot be fitted to tensors or on a device, which know squared "
+                f"errors and beta divergences alone. Give X as a NumPy array, without device."
+            )
+
     @_on_device
     def begin(self, coding: Coding, positive: bool = False) -> None:
         """See `Panels.begin`."""
@@ -134,6 +150,8 @@ class TensorPanels(Panels):
         self.check_datafits(coding.terms)
         H = self.codes.H
         step = Step(H, H, 0.0) if coding.ahead is None else self.codes.step(coding.ahead)
+        if not coding.squared:
+            return self._by_majorizers(coding, step, max_iter, tol)
         found = self._compiled(coding, solver, max_iter, tol)
         if found is None:
             XHt, HHt, penalty = self._by_panels(coding, step, solver, max_iter, tol)
@@ -188,10 +206,7 @@ class TensorPanels(Panels):
         A = coding.A.astype(self.dtype)
         XHt, HHt, penalty = self._zeros(m, r, _EXACT), self._zeros(r, r, _EXACT), 0.0
         for cols, P in self._panels():
-            H = as_array(step.H[:, cols])
-            if step.beta:
-                ahead = step.H[:, cols] + step.beta * (step.H[:, cols] - to[:, cols])
-                H = coding.constraint.project(as_array(ahead))
+            H = _begun(coding, step, cols)
             q = coding.with_penalty(Quadratic.of(A=A, C=as_array(Gt @ P)), H)
             H = solver.improve(q, coding.constraint, H, max_iter, tol)
             to[:, cols] = as_tensor(H)
@@ -200,6 +215,46 @@ class TensorPanels(Panels):
             HHt += H64 @ H64.T
             penalty += coding.penalty(H)
         return as_array(XHt), as_array(HHt), penalty
+
+    def _by_majorizers(
+        self, coding: Coding, step: Step, max_iter: int, tol: float
+    ) -> DataSurrogates:
+        """Update the codes for divergences, a strip of each panel at a time."""
+        problem = DivergenceCoding(coding, self.data.device)
+        sums = [BasisSums(t, self.data.device) for t in coding.terms]
+        HHt, penalty = self._zeros(coding.rank, coding.rank, _EXACT), 0.0
+        for cols, T in strips(self._panels()):
+            H = problem.descend(T, _begun(coding, step, cols), max_iter, tol)
+            step.to[:, cols] = as_tensor(H)
+            H64 = step.to[:, cols].double()
+            for own in sums:
+                own.add(T, H64)
+            HHt += H64 @ H64.T
+            penalty += coding.penalty(H)
+        terms = tuple(own.surrogate(self.norm2) for own in sums)
+        return DataSurrogates(terms, False, penalty, as_array(HHt))
+
+    @_on_device
+    def values(self, terms: Sequence[DataTerm]) -> Array:
+        """See `Panels.values`."""
+        self.check_datafits(terms)
+        if all(type(t.fit) is SquaredError for t in terms):
+            return super().values(terms)
+        out = self._zeros(len(terms), _EXACT)
+        bases = [as_tensor(np.ascontiguousarray(t.B)).to(self.data.device, _EXACT) for t in terms]
+        for cols, T in strips(self._panels()):
+            H = self.codes.H[:, cols].double()
+            for k, (t, B) in enumerate(zip(terms, bases)):
+                out[k] += distance(t.fit, T, B @ H)
+        return as_array(out)
+
+    @_on_device
+    def row_sums(self) -> Array:
+        """See `Panels.row_sums`."""
+        out = self._zeros(self.shape[0], 1, _EXACT)
+        for _, P in self._panels():
+            out += P.sum(dim=1, keepdim=True, dtype=_EXACT)
+        return as_array(out)
 
     @_on_device
     def residuals2(self, bases: Sequence[Array]) -> Array:
@@ -252,3 +307,11 @@ class TensorPanels(Panels):
     def _members(self, members: NDArray[np.bool_] | None) -> Iterator[torch.Tensor]:
         for cols, P in self._panels():
             yield P if members is None else P[:, torch.as_tensor(members[cols], device=P.device)]
+
+
+def _begun(coding: Coding, step: Step, cols: slice) -> Array:
+    """Codes of some columns from which a step begins."""
+    if not step.beta:
+        return as_array(step.H[:, cols])
+    ahead = step.H[:, cols] + step.beta * (step.H[:, cols] - step.to[:, cols])
+    return coding.constraint.project(as_array(ahead))

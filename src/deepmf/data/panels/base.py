@@ -201,17 +201,25 @@ class Panels(ABC):
         """See `Datafit.size`: of X. The codes stay as they are."""
         if type(fit) is SquaredError:
             return self.norm2
-        m, n = self.shape
-        held = self.codes.H
-        columns = self.dot(np.ones((m, 1)))
+        rows = self.row_sums()
+        return 2 * self.null_distance(rows / (rows.sum() or 1.0), fit)
+
+    def row_sums(self) -> Array:
+        """The sums of X's rows, m x 1. The codes stay as they are."""
+        held, (m, n) = self.codes.H, self.shape
         self.codes.set(np.ones((1, n)))
         still = Coding.of(np.ones((m, 1)), Unconstrained())
         answer = self.improve(still, FastProjectedGradient(), 0, 1.0).terms[0]
-        rows = answer.C  # type: ignore[attr-defined]  # X 1, of a squared error
-        self.codes.set(columns)
-        value = float(self.values([DataTerm(1.0, rows / (rows.sum() or 1.0), fit)])[0])
         self.codes.take(held)
-        return 2 * value
+        return answer.C  # type: ignore[attr-defined]  # X 1, of a squared error
+
+    def null_distance(self, p: Array, fit: Datafit) -> float:
+        """d(X, p c) with the sums c of X's columns. The codes stay as they are."""
+        held = self.codes.H
+        self.codes.set(self.dot(np.ones((self.shape[0], 1))))
+        value = float(self.values([DataTerm(1.0, p, fit)])[0])
+        self.codes.take(held)
+        return value
 
     def check_datafits(self, terms: Sequence[DataTerm]) -> None:
         """Refuse distances that this kind of data cannot be fitted with."""

@@ -85,7 +85,7 @@ def test_sizes_without_codes(client, counts):
         {"model": "data-centric"},
         {"hierarchy": "codes", "model": "data-centric", "panel_size": 17},
         {"regularizer_H": "l1"},
-        {"constraint_H": ["simplex", None]},
+        {"constraint_H": ["simplex", None], "extrapolate": False},
     ],
     ids=str,
 )

@@ -19,12 +19,10 @@ from deepmf.data.validation import check_scale, dense
 from deepmf.fitting.problem import Problem
 from deepmf.init import Start, StartError
 from deepmf.solvers import FastProjectedGradient
+from deepmf.solvers.positive import raised
 
 _CODING_ITER = 100
 _CODING_TOL = 1e-3
-_LOWEST = 1e-2
-"""Share of the mean that the smallest entry of a start has where zeros would stay."""
-
 _TOLERATED_VIOLATION = 1e-6
 
 
@@ -114,11 +112,6 @@ def _first_basis(
             f"can meet."
         )
     return W
-
-
-def raised(M: Array, constraint: Constraint) -> Array:
-    """M without zeros, as updates that keep zeros need it."""
-    return constraint.project(np.maximum(M, _LOWEST * np.mean(M)))
 
 
 def _nearest(W: Array, constraint: Constraint) -> Array:

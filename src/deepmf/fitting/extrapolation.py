@@ -7,7 +7,7 @@ from typing import Any
 from deepmf.core.quadratic import Array
 from deepmf.core.terms import Factor, H
 from deepmf.fitting.sweep import Sweep
-from deepmf.solvers.dispatch import positive_ahead
+from deepmf.solvers.positive import positive_ahead
 
 _FIRST = 0.5
 """beta at first."""

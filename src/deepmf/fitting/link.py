@@ -12,13 +12,13 @@ from deepmf.core.quadratic import Array, Quadratic
 from deepmf.core.state import State
 from deepmf.core.terms import DataTerm
 from deepmf.data.panels import Coding, DensePanels
-from deepmf.fitting.add_layer import raised
 from deepmf.fitting.calibration import UNPENALIZED, Settled, alone, settled
 from deepmf.fitting.problem import Layer, Problem
 from deepmf.fitting.records import Moment
 from deepmf.fitting.sweep import Sweep
 from deepmf.losses import Multilayer
 from deepmf.solvers import FastProjectedGradient
+from deepmf.solvers.positive import raised
 
 _ITER, _TOL = 1000, 1e-6
 """Limits for a link."""

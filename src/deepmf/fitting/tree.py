@@ -14,10 +14,10 @@ from deepmf.core.quadratic import Array, Quadratic
 from deepmf.core.state import State
 from deepmf.core.surrogate import Surrogate
 from deepmf.core.terms import Factor, H, W
-from deepmf.fitting.add_layer import raised
 from deepmf.fitting.calibration import Calibration
 from deepmf.fitting.problem import Problem
 from deepmf.init.merged import merge
+from deepmf.solvers.positive import raised
 
 _TOL = 1e-6
 """Relative decrease of the objective in one sweep at which a layer has settled."""

@@ -27,9 +27,6 @@ if TYPE_CHECKING:
 FIRST_ALPHA = 0.05
 """alpha_1 of Algorithm 4; a small value starts with strong extrapolation."""
 
-_LEAST = 0.8
-"""Part of a positive entry that an extrapolated step leaves: small ones grow again but slowly."""
-
 _LARGEST_RANK = 256
 """Up to here the kernel's loops beat BLAS with NumPy around it (and its work fits in cache)."""
 
@@ -138,17 +135,6 @@ def step_ahead(M: Array, before: Array, beta: float, constraint: Constraint) -> 
     else:
         number = M.dtype.type
         kernels.ahead(M, before, number(beta), kind[0], number(kind[1]), number(kind[2]))
-
-
-def positive_ahead(M: Array, before: Array, beta: float, constraint: Constraint) -> Array:
-    """M + beta (M - before) in the set, where no entry falls far below that of M.
-
-    For updates that keep zeros; columns that the set scales are scaled, as a projection would make
-    zeros.
-    """
-    ahead = np.maximum(M + M.dtype.type(beta) * (M - before), M.dtype.type(_LEAST) * M)
-    scales = constraint.scales(ahead)
-    return constraint.project(ahead if scales is None else ahead / scales)
 
 
 def frozen(M: NDArray) -> NDArray:

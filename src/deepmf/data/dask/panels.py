@@ -20,6 +20,7 @@ from deepmf.data.panels.base import Coding, Panels, squared_answer
 from deepmf.data.panels.codes import Codes
 from deepmf.data.panels.svd import leading
 from deepmf.solvers.base import Solver
+from deepmf.solvers.positive import LOWEST
 
 Index = Sequence[int] | NDArray[np.intp]
 
@@ -95,7 +96,7 @@ class ClusterPanels(Panels):
             self._workers.sum("begin", coding)
             return
         mean = self._workers.sum("begin_free", coding) / (coding.rank * self.shape[1])
-        self._workers.sum("raise_codes", 1e-2 * mean, coding.constraint)
+        self._workers.sum("raise_codes", LOWEST * mean, coding.constraint)
 
     def update(self, coding: Coding, solver: Solver, max_iter: int, tol: float) -> DataSurrogates:
         """See `Panels.update`; workers extrapolate their own codes.

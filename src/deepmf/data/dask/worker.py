@@ -28,6 +28,7 @@ from deepmf.data.panels.base import Coding, Panels
 from deepmf.data.panels.columns import ColumnPanels
 from deepmf.data.validation import in_memory
 from deepmf.solvers import FastProjectedGradient, Solver
+from deepmf.solvers.positive import inward
 
 _CODE_ITER, _CODE_TOL = 5_000, 1e-6
 """Limits for recomputing lost codes. For squared errors and convex sets they are tight enough that
@@ -35,9 +36,6 @@ the objective cannot rise; steps for divergences approach the best codes more sl
 
 _MAJORIZED = 20
 """Rounds of this under a regularizer, each from its majorizer at the last round's codes."""
-
-_INWARD = 0.1
-"""Part of the way from codes to their column's mean, which leaves zeros and stays on simplices."""
 
 _STRIP = 4096
 """Columns brought back from a device together."""
@@ -208,7 +206,8 @@ class ColumnStore:
     def raise_codes(self, floor: float, constraint: Constraint) -> None:
         """Codes raised to at least a given size, then projected."""
         for j, H in self.codes().items():
-            self._parts[j].codes.set(constraint.project(np.maximum(H, floor)))
+            own = constraint.project(np.maximum(H, floor))
+            self._parts[j].codes.set(inward(own, constraint))
 
     def update(self, number: int, coding: Coding, solver: Solver, max_iter: int, tol: float) -> Any:
         """See `Panels.update`; codes that replaced lost ones are first made as good as can be.
@@ -250,9 +249,6 @@ class ColumnStore:
         coding = replace(coding, ahead=None)
         for part in self._parts.values():
             part.begin(coding, positive=coding.keeps_zeros)
-            if coding.keeps_zeros:
-                H = as_numpy(part.codes.H)
-                part.codes.set(coding.constraint.project(H + _INWARD * (H.mean(axis=0) - H)))
             for _ in range(1 if coding.regularizer is None else _MAJORIZED):
                 part.update(coding, FastProjectedGradient(), _CODE_ITER, _CODE_TOL)
 

@@ -26,6 +26,7 @@ from deepmf.data.panels.base import Coding, Panels, squared_answer
 from deepmf.data.panels.codes import Codes, Step
 from deepmf.data.panels.svd import leading
 from deepmf.solvers.base import Solver
+from deepmf.solvers.positive import LOWEST, inward, positive_ahead
 
 _EXACT = torch.float64
 _WIDTH = {"cpu": 1 << 12, "cuda": 1 << 16}
@@ -138,10 +139,11 @@ class TensorPanels(Panels):
         for cols, P in self._panels():
             torch.matmul(K, P, out=H[:, cols])
         if positive:
-            H.clamp_(min=1e-2 * float(H.abs().mean(dtype=_EXACT)))
+            H.clamp_(min=LOWEST * float(H.abs().mean(dtype=_EXACT)))
         for start in range(0, self.shape[1], self.width):
             some = H[:, start : start + self.width]
-            some.copy_(as_tensor(coding.constraint.project(as_array(some))))
+            own = coding.constraint.project(as_array(some))
+            some.copy_(as_tensor(inward(own, coding.constraint) if positive else own))
         self.codes.take(H)
 
     @_on_device
@@ -313,5 +315,8 @@ def _begun(coding: Coding, step: Step, cols: slice) -> Array:
     """Codes of some columns from which a step begins."""
     if not step.beta:
         return as_array(step.H[:, cols])
+    if coding.keeps_zeros:
+        H, before = as_array(step.H[:, cols]), as_array(step.to[:, cols])
+        return positive_ahead(H, before, step.beta, coding.constraint)
     ahead = step.H[:, cols] + step.beta * (step.H[:, cols] - step.to[:, cols])
     return coding.constraint.project(as_array(ahead))

@@ -23,6 +23,7 @@ from deepmf.data.matrix import as_numpy
 from deepmf.data.panels.codes import Codes
 from deepmf.regularizers.base import Regularizer
 from deepmf.solvers import FastProjectedGradient, Solver
+from deepmf.solvers.positive import LOWEST, inward
 
 _HASHED_ENTRIES = 1 << 20
 """Entries of X that are hashed together."""
@@ -161,13 +162,14 @@ class Panels(ABC):
     def _begin_at(self, H: Array, constraint: Constraint, positive: bool) -> None:
         """Start at these codes, projected."""
         if positive:
-            H = np.maximum(H, 1e-2 * np.mean(np.abs(H)))
+            H = np.maximum(H, LOWEST * np.mean(np.abs(H)))
         if constraint.separable is None:
             H = constraint.project(H)
         else:
             for start in range(0, self.shape[1], self.width):
                 cols = slice(start, start + self.width)
-                H[:, cols] = constraint.project(H[:, cols])
+                own = constraint.project(H[:, cols])
+                H[:, cols] = inward(own, constraint) if positive else own
         self.codes.take(H)
 
     def update(self, coding: Coding, solver: Solver, max_iter: int, tol: float) -> DataSurrogates:

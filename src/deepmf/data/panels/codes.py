@@ -9,7 +9,8 @@ import numpy as np
 from deepmf._utils.threads import do_in_threads
 from deepmf.constraints.base import Constraint
 from deepmf.core.quadratic import Array
-from deepmf.solvers.dispatch import positive_ahead, step_ahead
+from deepmf.solvers.dispatch import step_ahead
+from deepmf.solvers.positive import positive_ahead
 
 _TASK_ENTRIES = 1 << 20
 """Codes that a thread extrapolates in one task."""

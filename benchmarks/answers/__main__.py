@@ -21,7 +21,7 @@ import numpy as np
 
 from .. import machine
 from . import report, rules
-from .methods import METHODS, OF_SCENES, Layer, nmf
+from .methods import METHODS, OF_COUNTS, OF_SCENES, Layer, nmf
 from .report import Cell, Entry
 from .score import best_nmi, score
 from .sets import QUICK, SETS, Answers
@@ -94,11 +94,13 @@ def timed(fit: Any, data: Answers, seed: int, **more: Any) -> tuple[list[Layer],
         return layers, time.perf_counter() - began
 
 
-_RANDOM = ("deepmf, recipe", "k-means", "VCA + NNLS")
+_RANDOM = ("deepmf, recipe", "deepmf, recipe, KL of counts", "k-means", "VCA + NNLS")
 
 
 def _applies(method: str, data: Answers) -> bool:
-    """Whether a method is for such data: extreme samples for scenes, divergences elsewhere."""
+    """Whether a method is for such data: extreme samples for scenes, others for counts or all."""
+    if method in OF_COUNTS:
+        return data.counts is not None
     if method in OF_SCENES:
         return bool(data.spectra) and max(data.ranks) <= min(data.X.shape)
     return True

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,11 +13,14 @@ from sklearn.decomposition import NMF
 
 from deepmf import factorize
 from deepmf.data.panels import DensePanels
+from deepmf.fitting.recipes import RECIPES
 from deepmf.init import snpa, vca
 
 from .sets import Answers
 
 Array = Any
+
+KULLBACK_LEIBLER = "kullback-leibler"
 
 ITERATIONS = 200
 """Iterations of scikit-learn's NMF."""
@@ -40,6 +44,17 @@ def default(data: Answers, seed: int) -> list[Layer]:
     return _deep(data, seed)
 
 
+def counts(data: Answers, seed: int) -> list[Layer]:
+    """deepmf with the recipe and the Kullback-Leibler divergence, of raw counts.
+
+    Depth over codes takes squared errors below the first layer.
+    """
+    over_codes = RECIPES[data.recipe].settings.get("hierarchy") == "codes"
+    deeper = "frobenius" if over_codes else KULLBACK_LEIBLER
+    losses = [KULLBACK_LEIBLER, *[deeper] * (len(data.ranks) - 1)]
+    return recipe(replace(data, X=data.counts), seed, beta_loss=losses)
+
+
 def nmf(data: Answers, seed: int) -> list[Layer]:
     """scikit-learn NMF, squared error, NNDSVD, each rank by itself."""
     return [_nmf(data.X, r, seed) for r in data.ranks]
@@ -47,8 +62,13 @@ def nmf(data: Answers, seed: int) -> list[Layer]:
 
 def nmf_kl(data: Answers, seed: int) -> list[Layer]:
     """scikit-learn NMF, Kullback-Leibler divergence, each rank by itself."""
-    options = {"beta_loss": "kullback-leibler", "solver": "mu", "init": "nndsvda"}
+    options = {"beta_loss": KULLBACK_LEIBLER, "solver": "mu", "init": "nndsvda"}
     return [_nmf(data.X, r, seed, **options) for r in data.ranks]
+
+
+def nmf_counts(data: Answers, seed: int) -> list[Layer]:
+    """scikit-learn NMF, Kullback-Leibler divergence, of raw counts, each rank by itself."""
+    return nmf_kl(replace(data, X=data.counts), seed)
 
 
 def snpa_nnls(data: Answers, seed: int) -> list[Layer]:
@@ -73,8 +93,10 @@ def kmeans(data: Answers, seed: int) -> list[Layer]:
 METHODS: dict[str, Callable[[Answers, int], list[Layer]]] = {
     "deepmf, recipe": recipe,
     "deepmf, default": default,
+    "deepmf, recipe, KL of counts": counts,
     "NMF": nmf,
     "NMF, KL": nmf_kl,
+    "NMF, KL of counts": nmf_counts,
     "SNPA + NNLS": snpa_nnls,
     "VCA + NNLS": vca_nnls,
     "k-means": kmeans,
@@ -82,6 +104,9 @@ METHODS: dict[str, Callable[[Answers, int], list[Layer]]] = {
 
 OF_SCENES = ("SNPA + NNLS", "VCA + NNLS")
 """Methods that look for nearly pure samples."""
+
+OF_COUNTS = ("deepmf, recipe, KL of counts", "NMF, KL of counts")
+"""Methods that need raw counts."""
 
 
 def _deep(data: Answers, seed: int, ranks: Any = None, **settings: Any) -> list[Layer]:

@@ -35,6 +35,8 @@ class Answers:
     """Whether codes are clustered by k-means, or else by their largest entry."""
     settings: dict[str, Any] = field(default_factory=dict)
     """Settings beside the recipe, where the data need some."""
+    counts: Any = None
+    """The raw counts that X was made of, if it was."""
 
 
 def scene(load: Callable[[], Any], ranks: Sequence[int]) -> Callable[[int], Answers]:
@@ -72,9 +74,10 @@ def cells(seed: int) -> Answers:
     folder = _folder() / "cells"
     counts = sparse.csr_array(sparse.load_npz(folder / "pbmc_facs_counts.npz").T, dtype=float)
     X = sparse.csr_array(sparse.diags_array(1e4 / counts.sum(axis=1)) @ counts).log1p().T
-    X = rows_of(X, most_variable(X, GENES))
+    kept = most_variable(X, GENES)
+    X, counts = rows_of(X, kept).tocsc(), rows_of(counts.T, kept).tocsc()
     classes = np.load(folder / "pbmc_facs_meta.npz", allow_pickle=True)["celltype"]
-    return Answers(X.tocsc(), [15, 5], "cells", labels={1: classes, 2: classes})
+    return Answers(X, [15, 5], "cells", labels={1: classes, 2: classes}, counts=counts)
 
 
 def text(name: str, ranks: Sequence[int], upper: str) -> Callable[[int], Answers]:
@@ -86,7 +89,7 @@ def text(name: str, ranks: Sequence[int], upper: str) -> Callable[[int], Answers
         meta = np.load(folder / f"{name}_meta.npz", allow_pickle=True)
         X = sparse.csr_array(TfidfTransformer(sublinear_tf=True).fit_transform(counts))
         labels = {1: meta["label"], 2: meta[upper]}
-        return Answers(X.T.tocsc(), ranks, "topics", labels=labels)
+        return Answers(X.T.tocsc(), ranks, "topics", labels=labels, counts=counts.T.tocsc())
 
     return loaded
 

@@ -110,6 +110,7 @@ def test_recipes_leave_counts_alone(tmp_path):
     same = factorize(counts(30, 60), [4, 2], recipe="topics", beta_loss="kullback-leibler",
                      random_state=0)  # fmt: skip
     assert same.layout.scaling is None
+    assert same.problem.normalize == "sum"
     assert same.problem == f.problem
 
 

@@ -124,13 +124,16 @@ def with_recipe(
     """Settings, with the recipe's or else the default in the place of those that are None.
 
     A recipe's penalty on W is left out where a set for W is given, which it may not suit, and where
-    components are ``held``; its sets for H are for squared errors alone.
+    components are ``held``; its sets for H, and components of norm one, are for squared errors
+    alone.
     """
     fallback = {**DEFAULTS, **({} if recipe is None else recipe.of_depth(depth))}
     if held or given.get("constraint_W") is not None:
         fallback.pop("regularizer_W", None)
     if not all_squared(given.get("beta_loss")):
         fallback.pop("constraint_H", None)
+        if fallback["normalize"] == "norm":
+            fallback["normalize"] = DEFAULTS["normalize"]
     return {k: fallback.get(k) if value is None else value for k, value in given.items()}
 
 

@@ -20,12 +20,14 @@ import time
 from dataclasses import asdict
 from pathlib import Path
 
-from . import checkpoints, machine, memory, peers, report, scaling, starts, sweeps
+from . import checkpoints, kullback_leibler, machine, memory, peers, report, scaling, starts, sweeps
 from .measure import CASES, Case, Result, Row, Size, Table
 from .peers import PEER_COLUMNS, PEER_TABLE
 
 ROOT = Path(__file__).resolve().parents[1]
-FAMILIES = (sweeps, peers, starts, memory, scaling, checkpoints)  # importing registers cases
+FAMILIES = (sweeps, kullback_leibler, peers, starts, memory, scaling, checkpoints)
+"""Modules of cases, which register themselves when they are imported."""
+
 BUSY = 0.5
 """Load average above which the machine is busy with something else."""
 

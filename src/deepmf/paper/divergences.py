@@ -107,7 +107,7 @@ def settings(task: Task) -> dict[str, Any]:
 
 
 def fit_task(task: Task) -> Any:
-    """What a task asks for: a pair of fits, or one fit to a scene."""
+    """A pair of fits, or for scenes one fit."""
     if task.part == "faces":
         X = load_cbcl(task.folder).X.T  # faces are rows, so that layers join their codes
         return fit_pair(X, FACES, task, LayerCentric(1.0))  # lambda_l = D_1 / D_l at the start
@@ -192,7 +192,7 @@ def run(
 
 
 def fits_of(part: str, runs: int) -> list[tuple[str, int]]:
-    """What an experiment fits, and from how many random starts."""
+    """Data sets or models of an experiment, each with its number of random starts."""
     if part == "scenes":
         return [(f"{scene} {model}", 1) for scene in SCENES for model in scene_models(scene)]
     return [(name, runs) for name in (TEXTS if part == "topics" else ("cbcl",))]

@@ -9,6 +9,7 @@ import os
 import numpy as np
 import pytest
 import scipy.io
+import scipy.sparse
 
 pytest.importorskip("matplotlib")
 typer_testing = pytest.importorskip("typer.testing")
@@ -19,7 +20,7 @@ from deepmf.datasets import simulated_scene  # noqa: E402
 from deepmf.datasets import synthetic as synthetic_data  # noqa: E402
 from deepmf.losses import LayerCentric  # noqa: E402
 from deepmf.metrics import match  # noqa: E402
-from deepmf.paper import scenes, synthetic  # noqa: E402
+from deepmf.paper import divergences, scenes, synthetic  # noqa: E402
 from deepmf.paper.models import DEEP, IMPROVED, SINGLE  # noqa: E402
 from deepmf.regularizers import MinVolume  # noqa: E402
 from deepmf.solvers import FastProjectedGradient  # noqa: E402
@@ -129,6 +130,8 @@ def test_a_cube_of_ones_own(tmp_path):
         (["paper", "urban", "--scene", "nosuch"], ["nosuch", "samson"]),
         (["paper", "urban", "--data", "/no/such/folder"], ["/no/such/folder"]),
         (["paper", "faces", "--data", "/no/such/folder"], ["/no/such/folder"]),
+        (["paper", "kl", "--data", "/no/such/folder"], ["/no/such/folder"]),
+        (["paper", "kl", "--experiment", "nosuch"], ["nosuch", "topics"]),
         (["paper", "urban", "--cube", "/no/such/cube.mat"], ["/no/such/cube.mat"]),
         (["paper", "urban", "--cube", "x.mat", "--ranks", "six"], ["six", "6,4,2"]),
     ],
@@ -161,3 +164,80 @@ def test_urban_has_the_papers_order_and_numbers_beside_it(tmp_path):
     assert min(DEEP, key=first.get) == "LC-DMF"
     assert max(DEEP, key=first.get) == "Tri-DMF"
     assert scenes.PAPER_URBAN[SINGLE] == (16.98, 7.74)
+
+
+@pytest.fixture
+def tiny_data(tmp_path, monkeypatch):
+    """Made faces and counts in the files that the experiments read."""
+    rng = np.random.default_rng(0)
+    parts = rng.gamma(0.5, size=(361, 8)) @ rng.gamma(0.5, size=(8, 60)) + 0.01
+    scipy.io.savemat(tmp_path / "CBCL.mat", {"X": parts / parts.max()})
+    topics = rng.dirichlet(np.full(80, 0.1), 4).T
+    label = rng.integers(4, size=120)
+    for name in divergences.TEXTS:
+        counts = rng.poisson(40 * topics[:, label])
+        scipy.sparse.save_npz(tmp_path / f"{name}_counts.npz", scipy.sparse.csc_matrix(counts))
+        terms = {"terms": np.array([f"word{k}" for k in range(80)])} if name == "20news" else {}
+        np.savez(tmp_path / f"{name}_meta.npz", label=label, **terms)
+    monkeypatch.setattr(divergences, "FACES", (6, 4, 2))
+    monkeypatch.setattr(divergences, "TOPICS", (4, 3, 2))
+    divergences.open_texts.cache_clear()
+    return tmp_path
+
+
+def test_kl_command(tiny_data, tmp_path):
+    out = tmp_path / "out"
+    done = invoke(
+        "paper", "kl", "--data", tiny_data, "-o", out, "--experiment", "faces", "--experiment",
+        "topics", "--runs", 2, "--max-iter", 30, "--jobs", 1,
+    )  # fmt: skip
+    assert done.exit_code == 0, done.output
+    rows = rows_of(out / "faces.csv")
+    assert [row["divergence"] for row in rows][-1] == "published, 35 runs"
+    flat, deep = ([float(row[f"layer {k}"]) for k in (1, 2, 3)] for row in rows[:2])
+    assert deep[0] > flat[0]  # what the deeper layers gain, the first one loses
+    assert deep[2] < flat[2]
+    assert "word" in (out / "20news-topics.txt").read_text()
+    assert not (out / "tdt2-topics.txt").exists()
+    assert json.loads((out / "configuration.json").read_text())["settings"]["runs"] == 2
+    assert (out / "faces-deep.png").stat().st_size > 5000
+
+
+def test_kl_weights_are_the_sequels(tiny_data):
+    """The start of the deep model is half of the multilayer fit, and all of its terms are equal."""
+    task = divergences.Task("faces", 0, 20, str(tiny_data), False, "cbcl")
+    X = divergences.load_cbcl(str(tiny_data)).X.T
+    seen = []
+    f = factorize(
+        X, divergences.FACES, model=LayerCentric(1.0), augment=10, max_iter=1,
+        callbacks=lambda p: seen.append(p) and False, **divergences.settings(task),
+    )  # fmt: skip
+    half = factorize(
+        X, divergences.FACES, model="multilayer", max_iter=10, **divergences.settings(task)
+    )
+    errors = divergences.divergences(X, half)
+    assert f.history.objective[0] == pytest.approx(3 * errors[0])
+
+
+def test_kl_multiplicative_steps(tiny_data):
+    pair = divergences.fit_task(divergences.Task("faces", 0, 40, str(tiny_data), True, "cbcl"))
+    flat, deep = pair.errors(divergences.load_cbcl(str(tiny_data)).X.T)
+    assert np.isfinite(deep).all()
+    assert deep[2] < flat[2]
+
+
+def test_kl_scenes_settings():
+    for scene in divergences.SCENES:
+        models = divergences.scene_models(scene)
+        weights = [
+            r.weight for r in models["KL, minimum volume, authors' weights"]["regularizer_W"]
+        ]
+        assert weights == [2 * a for a in divergences.VOLUMES[scene]]
+
+
+@pytest.mark.skipif("DEEPMF_DATA" not in os.environ, reason="DEEPMF_DATA is not set")
+def test_kl_scenes(tmp_path):
+    out = tmp_path / "scenes"
+    done = invoke("paper", "kl", "--experiment", "scenes", "-o", out, "--max-iter", 10, "--jobs", 1)
+    assert done.exit_code == 0, done.output
+    assert len(rows_of(out / "scenes.csv")) == 4

@@ -84,6 +84,36 @@ def paper_faces(
     _write(out, overwrite, lambda f: faces.run(f, data, max_iter, jobs, bar))
 
 
+@paper.command("kl")
+def paper_kl(
+    out: Out = Path("paper-kl"),
+    data: Data = None,
+    experiment: Annotated[
+        list[str] | None,
+        typer.Option(help="faces, topics or scenes; may be repeated. Default: all."),
+    ] = None,
+    runs: Annotated[int, typer.Option(min=1, help="Random starts; the sequel has 35.")] = 3,
+    max_iter: Annotated[
+        int, typer.Option("--max-iter", min=2, help="Sweeps of each layer; the sequel has 1000.")
+    ] = 100,
+    multiplicative: Annotated[
+        bool, typer.Option("--multiplicative", help="Plain multiplicative steps, as in the sequel.")
+    ] = False,
+    jobs: Jobs = None,
+    overwrite: Overwrite = False,
+) -> None:
+    """Kullback-Leibler divergence, of the sequel: deep against multilayer factorizations."""
+    from deepmf.paper import divergences
+
+    bar = progress_bar("fits")
+    parts = experiment or divergences.PARTS
+    _write(
+        out,
+        overwrite,
+        lambda f: divergences.run(f, parts, data, runs, max_iter, multiplicative, jobs, bar),
+    )
+
+
 def _write(out: Path, overwrite: bool, work: Callable[[Path], str]) -> None:
     from deepmf.runs.folder import new_folder
 

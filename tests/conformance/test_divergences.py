@@ -373,6 +373,23 @@ def test_scales_empty_rows_and_columns(scale, kind):
     assert f.reconstruct(1)[3].max() <= 1e-6 * scale
 
 
+@pytest.mark.filterwarnings("ignore")
+def test_powers_of_very_different_size():
+    """A component that is fitted alone ends with zeros, and is then a target."""
+    rng = np.random.default_rng(0)
+    X = (rng.gamma(0.5, size=(40, 4)) ** 2 + 1e-12) @ rng.gamma(0.3, size=(4, 200)) ** 2 + 1e-12
+    X *= rng.exponential(size=X.shape)
+    f = factorize(X, [8, 4], beta_loss="itakura-saito", init="random", random_state=0, max_iter=20)
+    assert np.isfinite(f.history.objective).all()
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_multiplicative_steps_keep_the_scale_of_components_too():
+    f = factorize(counts(), [4, 2], beta_loss="kullback-leibler", solver="mu", max_iter=10)
+    for W in f.W:
+        np.testing.assert_allclose(W.sum(axis=0), 1)
+
+
 def counts_with_gaps():
     X = counts()
     X[3], X[:, 5] = 0, 0

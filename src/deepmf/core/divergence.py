@@ -120,8 +120,9 @@ class Explained:
         b, T, P = self.beta, self.T, np.maximum(P, FLOOR)
         if b == 1:
             each = kl_div(T, P)
-        elif b == 0:
-            each = T / P - np.log(T / P) - 1
+        elif b == 0:  # a factor that is a target may begin with zeros
+            ratio = np.maximum(T, FLOOR) / P
+            each = ratio - np.log(ratio) - 1
         else:
             each = T**b / (b * (b - 1)) + P**b / b - T * P ** (b - 1) / (b - 1)
         return float(np.sum(each if self.weights is None else self.weights * each))

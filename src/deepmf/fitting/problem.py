@@ -129,7 +129,7 @@ class Problem:
 
     def free_links(self) -> Problem:
         """The problem with any links in the place of one parent each."""
-        scaled = self.solver.objection(Simplex()) is None
+        scaled = _knows_simplex(self.solver, self.fits)
 
         def of(layer: Layer) -> Layer:
             if not isinstance(layer.constraint_H, OneParent):
@@ -185,7 +185,8 @@ def build_problem(
 
     loss, by = resolve("model", model), resolve("solver", solver)
     over_codes = check_hierarchy(hierarchy) == "codes" and depth > 1
-    scaled = depth > 1 and loss.errors == "layer" and by.objection(Simplex()) is None
+    fits = check_beta_loss(beta_loss, depth)
+    scaled = depth > 1 and loss.errors == "layer" and _knows_simplex(by, fits)
     layers: list[Layer] = []
     for rank, W_set, H_set, W_penalty, H_penalty in zip(
         sizes, W_sets, H_sets, W_penalties, H_penalties
@@ -198,7 +199,6 @@ def build_problem(
         set_W = _constraint(W_set, natural_W)
         layers.append(Layer(rank, set_W, set_H, on_W, on_H))
     direction: Literal["components", "codes"] = "codes" if over_codes else "components"
-    fits = check_beta_loss(beta_loss, depth)
     problem = Problem(tuple(layers), loss, by, direction, check_normalize(normalize), fits)
     problem.loss.check_depth(depth)
     _check_trees(problem)
@@ -338,6 +338,11 @@ def _constraint(given: object, natural: Constraint) -> Constraint:
 def _penalty(given: object) -> Regularizer | None:
     """The named penalty; none for None and "none"."""
     return None if given is None or given == "none" else resolve("regularizer", given)
+
+
+def _knows_simplex(solver: Solver, fits: Sequence[Datafit]) -> bool:
+    """Whether blocks are updated on the simplex: those of divergences always are."""
+    return bool(fits) or solver.objection(Simplex()) is None
 
 
 def _natural(penalty: Regularizer | None, scaled: bool) -> Constraint:

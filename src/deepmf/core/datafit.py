@@ -24,6 +24,9 @@ class Datafit(Parametrized):
     nonnegative: ClassVar[bool] = False
     """Whether targets and products must be nonnegative, and surrogates keep zeros of factors."""
 
+    needs_zeros: bool = False
+    """Whether zeros of a sparse target have to be looked at one by one."""
+
     weightable: ClassVar[bool] = False
     """Whether `value`, `codes` and `basis` take weights of the entries as a further argument."""
 

@@ -48,13 +48,13 @@ class BetaDivergence(Datafit):
         self.beta = float(beta)
 
     @property
-    def nonzeros_only(self) -> bool:
-        """Whether zeros of a target count only through sums of the product."""
-        return self.beta == 1
+    def needs_zeros(self) -> bool:  # type: ignore[override]
+        """See `Datafit`: with b = 1, zeros count only through sums of the product."""
+        return self.beta != 1
 
     def value(self, T: Any, B: Array, H: Array, weights: Array | None = None) -> float:
         """d(T, B H), each entry times its weight."""
-        if sparse.issparse(T) and self.nonzeros_only:
+        if sparse.issparse(T) and not self.needs_zeros:
             P = products_at(T, B, H)
             all_of_P = float(B.sum(axis=0) @ H.sum(axis=1, dtype=np.float64))
             return float(np.sum(kl_div(T.data, P) - P)) + all_of_P
@@ -87,7 +87,7 @@ class BetaDivergence(Datafit):
         return Majorized(Separable({b - 1: 1 / (b - 1), 0: -(P ** (b - 1)) / (b - 1)}))
 
     def _explained(self, T: Any, weights: Array | None) -> Explained:
-        if sparse.issparse(T) and not self.nonzeros_only:
+        if sparse.issparse(T) and self.needs_zeros:
             T = T.toarray()
         return Explained(self.beta, T, weights)
 

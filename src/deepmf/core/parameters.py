@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from functools import cache
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -34,6 +35,12 @@ def _plain(value: Any) -> Any:
     return list(value) if isinstance(value, tuple) else value
 
 
+@cache
+def _signature(cls: type) -> inspect.Signature:
+    """The constructor's signature, which takes long to find."""
+    return inspect.signature(cls)
+
+
 class Parametrized:
     """A small object that is nothing but its constructor's arguments.
 
@@ -48,7 +55,7 @@ class Parametrized:
     @classmethod
     def parameter_names(cls) -> list[str]:
         """Names of the constructor's arguments."""
-        return [p for p in inspect.signature(cls).parameters if p not in ("args", "kwargs")]
+        return [p for p in _signature(cls).parameters if p not in ("args", "kwargs")]  # type: ignore[arg-type]
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Parameters by name; ``deep`` is there for scikit-learn and changes nothing."""

@@ -78,7 +78,7 @@ def measure(
 
 
 def _key(t: Term) -> tuple[object, ...]:
-    return t.target, t.chain, t.fit
+    return t.target, t.chain, id(t.fit)  # hashing settings takes as long as a small block
 
 
 def _of_data(panels: Panels, s: State, terms: Sequence[Term]) -> dict[tuple[object, ...], float]:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from deepmf._utils.digests import column_hashes
 from deepmf._utils.messages import setting
 from deepmf._utils.threads import do_in_threads, in_threads
+from deepmf.core.datafit import SquaredError
 from deepmf.core.parameters import check_integer
 from deepmf.core.quadratic import Array
 from deepmf.core.state import DataSurrogates
@@ -145,6 +146,7 @@ class ColumnPanels(Panels):
             work = self._counted(CountPass(products, not solver.keeps_zeros, max_iter, tol))
         elif descent is None or not isinstance(products, Squares):
             work = self._general(coding, products, solver, max_iter, tol, shift is None)
+            width = self._general_width(coding.terms)
         else:
             width = self._task_width(coding.rank)
             if self._fusable(coding.G):
@@ -233,6 +235,17 @@ class ColumnPanels(Panels):
 
     def values(self, terms: Sequence[DataTerm]) -> Array:
         """See `Panels.values`."""
+        self.check_datafits(terms)
+        out = np.zeros(len(terms))
+        squared = np.array([type(t.fit) is SquaredError for t in terms])
+        if squared.any():
+            out[squared] = 0.5 * self.residuals2([t.B for t, s in zip(terms, squared) if s])
+        if not squared.all():
+            out[~squared] = self._distances([t for t, s in zip(terms, squared) if not s])
+        return out
+
+    def _distances(self, terms: Sequence[DataTerm]) -> Array:
+        """`values` of terms that are not squared errors."""
         if compiled([t.fit for t in terms], len(self.codes.H)):
             logs = in_threads(lambda cols: self._log_sums(terms, cols), self._slices(self.width))
             hsum = self.codes.H.sum(axis=1, dtype=np.float64)
@@ -243,7 +256,11 @@ class ColumnPanels(Panels):
             P, H = self._panel(cols), self.codes.H[:, cols]
             return np.array([t.fit.value(P, t.B, H) for t in terms])
 
-        return np.sum(list(in_threads(task, self._slices(self.width))), axis=0)
+        return np.sum(list(in_threads(task, self._slices(self._general_width(terms)))), axis=0)
+
+    def _general_width(self, terms: Sequence[DataTerm]) -> int:
+        """Columns of a panel where no compiled pass applies."""
+        return self.width
 
     def column_hashes(self) -> NDArray[np.uint64]:
         """See `Panels.column_hashes`."""

@@ -88,6 +88,11 @@ class SparsePanels(ColumnPanels):
 
         return task
 
+    def _general_width(self, terms: Sequence[DataTerm]) -> int:
+        """See `ColumnPanels`; some distances make a panel dense."""
+        dense = any(t.fit.needs_zeros for t in terms)
+        return max(1, min(self.width, _BLOCK // self.shape[0])) if dense else self.width
+
     @property
     def _parts(self) -> list[Array]:
         return [frozen(part) for part in (self.X.data, self.X.indices, self.X.indptr)]

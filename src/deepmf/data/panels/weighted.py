@@ -99,11 +99,8 @@ class WeightedPanels(DensePanels):
         self.codes.take(held)
         return 2 * value
 
-    def values(self, terms: Sequence[DataTerm]) -> Array:
-        """See `Panels.values`: each entry times its weight."""
-        self.check_datafits(terms)
-        if all(type(t.fit) is SquaredError for t in terms):
-            return 0.5 * self.residuals2([t.B for t in terms])
+    def _distances(self, terms: Sequence[DataTerm]) -> Array:
+        """See `ColumnPanels.values`: each entry times its weight."""
 
         def task(cols: slice) -> Array:
             P, H = self.X[:, cols], self.codes.H[:, cols]
